@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,11 @@ from gnz_track.benchmark import (
     Request,
     carry_out,
     find_remaining_of,
+    jobs_of,
     plan_request_searches,
     report_of,
     search_all,
+    settle_jobs,
 )
 from gnz_track.datasets.catalogue import choose_tasks
 from gnz_track.errors import BadValue
@@ -28,6 +31,7 @@ from gnz_track.runs.files_of_cell import PREDICTIONS, read_most_bytes
 from gnz_track.runs.plan import Place
 from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.protocol_files import find_protocol
+from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.settings import read_choices
 from gnz_track.store.address import parse_address
 from gnz_track.store.searches import SearchRecord
@@ -61,7 +65,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     settings: Mapping[str, Any] | None = None,
     most_cells: int = MOST_CELLS,
     store: str = "",
-    jobs: int = 1,
+    jobs: int | None = None,
     timeout: float | None = None,
     executor: str | Executor = AUTO,
     resume: bool = True,
@@ -101,7 +105,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     protocol, store
         Name of a protocol or a protocol; file or address of a store. See ``gnz run --help``.
     jobs, timeout
-        Most cells at once, and the longest time of one in seconds.
+        Most cells at once, and the longest time of one in seconds. Without a number of them it is that of the cores,
+        where past runs of such cells say that they take long, and one elsewhere.
     executor
         ``"inline"``, ``"processes"``, ``"ray"``, or a function of cells and a listener that yields their results.
     resume
@@ -128,7 +133,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         compile=compile,
         amp=amp,
         place=Place(home=Path(root).expanduser().absolute() if root else None),
-        jobs=jobs,
+        **jobs_of(jobs),
         timeout=timeout,
         executor=executor,
         is_fresh=not resume,
@@ -139,12 +144,12 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         settings=read_choices(settings),
         most_cells=most_cells,
     )
-    with open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor) as fork_server:
+    with open_fork_server_for(jobs=request.jobs, timeout=timeout, executor=executor) as fork_server:
         found = _search(request, fork_server, is_aloud=verbose) if request.search else []
-        remaining = find_remaining_of(request, found)
+        request, remaining = _find_remaining(request, found)
         if not verbose:
             return report_of(request, carry_out(request, remaining, found=found, fork_server=fork_server), found)
-        progress = Progress(remaining, jobs=jobs)
+        progress = Progress(remaining, jobs=request.jobs)
         try:
             with progress:
                 sweep = carry_out(request, remaining, found=found, tell=progress.hear, fork_server=fork_server)
@@ -154,6 +159,14 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     for sentence in (*sweep.notices, *tell_failures(sweep.results)):
         progress.say(sentence)
     return report_of(request, sweep, found)
+
+
+def _find_remaining(request: Request, found: Sequence[SearchRecord]) -> tuple[Request, RemainingCells]:
+    """Return what is left of a request, and the request with a number of workers for it."""
+    remaining = find_remaining_of(request, found)
+    # Of what was never seen, nobody knows that it is worth the seconds in which workers get ready.
+    is_known = remaining.paces.total(remaining.cells) is not None
+    return settle_jobs(replace(request, chooses_jobs=request.chooses_jobs and is_known), remaining), remaining
 
 
 def _search(request: Request, fork_server: ForkServer | None, *, is_aloud: bool) -> list[SearchRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnz_track.errors import BadValue, EveryCellFails, ModelInvalid
 from gnz_track.runs.executors.choice import AUTO, PROCESSES, RAY, Crew, Executor, check_crew, choose_executor
@@ -36,12 +36,14 @@ __all__ = [
     "Request",
     "carry_out",
     "find_remaining_of",
+    "jobs_of",
     "keep_searches",
     "plan_cells",
     "plan_request_searches",
     "report_of",
     "search_all",
     "settle_jobs",
+    "settle_search_jobs",
 ]
 
 
@@ -204,6 +206,7 @@ def carry_out(
     """
     from gnz_track import __version__
 
+    request = settle_jobs(request, remaining)
     tracking = Tracking(
         address=request.address,
         sweep=name_sweep(remaining.plan.cells, suite=request.suite, is_fresh=request.is_fresh),
@@ -316,14 +319,34 @@ def _plan_unvaried(request: Request, seeds: Sequence[int]) -> Plan:
     )
 
 
+def jobs_of(jobs: int | None) -> dict[str, Any]:
+    """Return the fields of a request for a number of workers, or for none: then it is chosen later."""
+    return {"jobs": 1 if jobs is None else jobs, "chooses_jobs": jobs is None}
+
+
 def settle_jobs(request: Request, remaining: RemainingCells) -> Request:
     """Return a request with a number of workers: where it has none, what is left of its cells decides."""
+    return _settle_for(request, remaining, remaining.cells)
+
+
+def settle_search_jobs(request: Request, plan: SearchPlan) -> Request:
+    """Return a request with a number of workers for its searches, whose trials have several cells each."""
+    if not request.chooses_jobs:
+        return request
+    seen = find_remaining(_plan_unvaried(request, request.seeds), request.address)
+    cells = [cell for search in plan.searches for cell in search.cells]
+    return _settle_for(request, seen, cells, times=plan.n_trials)
+
+
+def _settle_for(request: Request, seen: RemainingCells, cells: Sequence[Cell], *, times: int = 1) -> Request:
+    """Settle the workers for cells that are trained some times, by what was seen of such."""
     if not request.chooses_jobs:
         return request
     if request.executor not in (AUTO, PROCESSES):
-        return replace(request, jobs=1)
-    seconds = remaining.paces.total(remaining.cells)
-    return replace(request, jobs=usual_jobs(remaining.cells, seconds, remaining.footprints))
+        return replace(request, jobs=1, chooses_jobs=False)
+    seconds = seen.paces.total(cells)
+    jobs = usual_jobs(cells, None if seconds is None else times * seconds, seen.footprints)
+    return replace(request, jobs=jobs, chooses_jobs=False)
 
 
 def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, ...]:

@@ -535,7 +535,8 @@ class CellSettings:
 
     A dataset is posed, a model built and trained by these alone. ``metric`` is the one that the data ask for.
     ``scale`` is that of real features. ``options`` are keywords of the model's constructor, beside which it has its own
-    defaults. Of the training part ``train_size`` examples are taken, all of them where it is 0. ``compile`` and ``amp``
+    defaults. Of the training part ``train_size`` examples are taken, all of them where it is 0. ``init_seed``,
+    ``split_seed`` and ``perturbation_seed`` stand for ``seed`` where they are not below 0. ``compile`` and ``amp``
     ask Torch for other forwards. What the others mean is said of :class:`Protocol` and :class:`Cell`.
     """
 
@@ -563,9 +564,17 @@ class CellSettings:
     is_blind: bool = False
     compile: bool = False
     amp: str = ""
+    init_seed: int = -1
+    split_seed: int = -1
+    perturbation_seed: int = -1
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "options")
+
+    def seed_of(self, purpose: str) -> int:
+        """Return the seed of first weights and batches (init), of the split, or of a perturbation, else the cell's."""
+        own: int = getattr(self, f"{purpose}_seed")
+        return self.seed if own < 0 else own
 
 
 @dataclass(frozen=True, kw_only=True)

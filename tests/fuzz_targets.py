@@ -38,6 +38,7 @@ from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.protocol_files import read_protocol
 from gnz_track.runs.protocol_resolution import given_to, resolve
 from gnz_track.runs.settings import check_choices, read_choice, settle_options
+from gnz_track.runs.study_files import SIZES, read_levels, read_study
 from gnz_track.runs.variants import count_variants, trace_settings, vary_plan
 from gnz_track.store.query import parse_condition
 from gnz_track.store.results_table import COLUMNS, empty_table, make_table, write_table
@@ -203,6 +204,15 @@ def _protocol(content: bytes, folder: Path) -> object:
     return to_json(protocol), to_json(resolve(protocol, TASKS.get("cora"))), given
 
 
+def _study(content: bytes, folder: Path) -> object:
+    """Read a study in both sizes, and its levels for its models."""
+    file = folder / "study.yaml"
+    file.write_bytes(content)
+    studies = [read_study(file, size=size) for size in SIZES]
+    models = [MODELS.get(name) for name in ("GAT", "GCN")]
+    return [(read_levels(study, models), study.n_combinations, study.written_seeds) for study in studies]
+
+
 def _models(content: bytes, folder: Path) -> object:
     """Read models as they are typed, but for those that would be imported."""
     del folder
@@ -348,6 +358,19 @@ def targets() -> dict[str, Target]:
                 " node_cls multi_task edge_cls optimisers options by_model by_dataset stop_patience clip none"
             ),
             _protocol,
+        ),
+        Target(
+            "study.yaml",
+            (
+                b"tasks: [cora]\nmodels: [GCN]\nseeds: 0-4\nfactors: {encoding: [none, lap8]}\ntiny: {seeds: 0-2}\n",
+                b"name: own\ntasks: cora,mutag\nmodels: [GAT]\nsettings: {lr: 0.1}\nfactors: {n_layers: [1, 2]}\n",
+                b"tasks: [cora]\nmodels: [GAT]\nfactors:\n  dropout: {levels: [0.5, 0], reference: 0}\n  norm: [a]\n",
+            ),
+            _words(
+                "!!python/object/apply:os.system !!binary &a *a << {} [] ~ null .nan .inf 1e999 2001-01-01 - ? :"
+                " tiny factors settings levels reference protocol 0-99999 99999999999999999999 n_layers none"
+            ),
+            _study,
         ),
         Target(
             "--models",

@@ -7,17 +7,21 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from gnz_track import GCN, TASKS, Task, run_benchmark, task_from_dataset
+from gnz_track import GCN, TASKS, Task, benchmark, run_benchmark, task_from_dataset
+from gnz_track.benchmark import jobs_of, settle_jobs
 from gnz_track.errors import BadValue, EveryCellFails, GnzError, ModelInvalid, NothingToRun, UnknownName
 from gnz_track.runs.executors.events import Started, Tell
 from gnz_track.runs.plan import Place
+from gnz_track.runs.protocol_files import find_protocol
 from gnz_track.runs.reproduce import Conditions, reproduce
 from gnz_track.runs.run_one import run_one
 from gnz_track.store.address import parse_address
@@ -331,3 +335,18 @@ def test_tasks_are_given_by_name_too(call: Any) -> None:
     assert list(call(tasks=["les_miserables"], models=["MLP"], seeds=[0])) == ["les_miserables"]
     with pytest.raises(UnknownName, match="did you mean 'les_miserables'"):
         call(tasks=["les_miserable"], models=["MLP"])
+
+
+def test_workers_are_chosen_where_nobody_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "usual_jobs", lambda cells, seconds, _: len(cells) if seconds == 40.0 else 1)
+    cells = [SimpleNamespace(), SimpleNamespace()]
+    paces = SimpleNamespace(total=lambda found: 20.0 * len(found))
+    remaining: Any = SimpleNamespace(cells=cells, paces=paces, footprints=None)
+    request = benchmark.Request(
+        tasks=[], models=[], seeds=[], protocol=find_protocol("graphnetz"), address=parse_address(), **jobs_of(None)
+    )
+    settled = settle_jobs(request, remaining)
+    assert (settled.jobs, settled.chooses_jobs) == (2, False)
+    assert settle_jobs(settled, remaining) is settled
+    assert settle_jobs(replace(request, executor="inline"), remaining).jobs == 1
+    assert settle_jobs(replace(request, **jobs_of(3)), remaining).jobs == 3

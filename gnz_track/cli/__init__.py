@@ -19,7 +19,7 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 - `ui`: ``gnz ui`` and ``gnz dash``, MLflow's and Optuna's pages.
 - `catalogue`: ``gnz tasks``, ``gnz models``, ``gnz protocols``.
 - `data`: ``gnz data``, datasets fetched, frozen, listed, checked.
-- `own_data`: ``gnz data add`` and ``gnz data remove``, datasets of one's own by name.
+- `own_data`: how files of one's own are read, ``gnz data add`` and ``gnz data remove``.
 - `stage`: ``gnz stage``, stages of the pipeline.
 - `doctor`: ``gnz doctor``, versions, devices and folders of this machine.
 - `features`: ``gnz features``, a graph as numbers.

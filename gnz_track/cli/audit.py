@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import Store
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, read_flags
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import check_folder, choose_place, hand_over, naming, say
-from gnz_track.cli.training import LABEL_HELP, MODELS_HELP, PROTOCOL_HELP, find_task, split
+from gnz_track.cli.training import MODELS_HELP, PROTOCOL_HELP, find_task, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.address import Address
     from gnz_track.store.audits import AuditRecord
-    from gnz_track.types import Task
 
 __all__ = ["add_to"]
 
@@ -49,7 +49,10 @@ def add_to(app: typer.Typer) -> None:
 def _audit(  # noqa: PLR0913  (one parameter per flag)
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks by name, or files; see gnz tasks.")],
     *,
-    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     full: Annotated[
         bool, typer.Option("--full/--fast", help="Train models on perturbed graphs too, or measure alone.")
     ] = False,
@@ -64,7 +67,9 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     distance: Annotated[str, typer.Option(help="Between nodes: diffusion, walk, heat, ...")] = "diffusion",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; 1 trains in this one.", show_default="as many as cores")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
     store: Store = "",
     out: Annotated[Path | None, typer.Option(help="Folder for the page; default reports/audit.")] = None,
@@ -81,9 +86,10 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     folder = check_folder("--out", out or Path("reports") / "audit")
-    needed = open_fork_server_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
+    reading = read_flags(label, ignore, directed, unlabelled)
+    needed = open_fork_server_for(jobs=jobs or 1, timeout=timeout) if full else contextlib.nullcontext()
     with needed as fork_server:
-        from gnz_track.benchmark import Request
+        from gnz_track.benchmark import Request, jobs_of
         from gnz_track.models.catalogue import describe_all
         from gnz_track.quality.separability import SeparabilitySettings
         from gnz_track.runs.protocol_files import find_protocol
@@ -91,7 +97,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.store.address import parse_address
 
         request = Request(
-            tasks=_choose_tasks(tasks, label),
+            tasks=[find_task(name, reading=reading) for name in dict.fromkeys(split(",".join(tasks)))],
             models=describe_all(split(models)),
             seeds=parse_seeds(seeds),
             protocol=find_protocol(protocol),
@@ -100,7 +106,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
             epochs=epochs,
             device=device,
             place=choose_place(home, mirror),
-            jobs=jobs,
+            **jobs_of(jobs),
             timeout=timeout,
             is_fresh=not resume,
             source="gnz audit",
@@ -115,10 +121,6 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     _print_audits(records, page, as_json=as_json)
     if sweep is not None and (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
-
-
-def _choose_tasks(names: Sequence[str], label: str) -> list[Task]:
-    return [find_task(name, label=label) for name in dict.fromkeys(part for text in names for part in split(text))]
 
 
 def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:
@@ -137,7 +139,7 @@ def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:
 def _train_perturbed(request: Request, fork_server: ForkServer | None) -> Sweep:
     from dataclasses import replace
 
-    from gnz_track.benchmark import carry_out, find_remaining_of
+    from gnz_track.benchmark import carry_out, find_remaining_of, settle_jobs
     from gnz_track.quality.judgement import TRAINED_MODES
     from gnz_track.runs.progress import Progress
 
@@ -145,6 +147,7 @@ def _train_perturbed(request: Request, fork_server: ForkServer | None) -> Sweep:
     remaining = find_remaining_of(request)
     if len(remaining.done):
         say(f"{len(remaining.done)} of {len(remaining.plan.cells)} cells are finished already", err=True)
+    request = settle_jobs(request, remaining)
     progress = Progress(remaining, jobs=request.jobs)
     try:
         with progress:

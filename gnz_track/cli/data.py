@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from gnz_track.cli.own_data import add_own
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, add_own, read_flags
 from gnz_track.cli.terminal.commands import Commands
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import choose_home, hand_over, say
 from gnz_track.cli.terminal.working_folder import FolderGone
+from gnz_track.cli.training import find_task, names_file, refuse_reading
 from gnz_track.errors import BadValue, DataCorrupted, GnzError
 from gnz_track.types import Category, DatasetRow, TaskType
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from gnz_track.datasets.frozen import FrozenDataset
     from gnz_track.datasets.sources.fetch import Fetched
     from gnz_track.datasets.sources.origins import Received
-    from gnz_track.types import DatasetRow
+    from gnz_track.types import DatasetRow, Task
 
 __all__ = [
     "FetchProgress",
@@ -114,16 +115,27 @@ def _split(texts: Iterable[str]) -> list[str]:
 
 
 FAULTY = 1
+CHECK_EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz data check cora mutag --deep
+
+  gnz data check club.graphml --label club
+"""
 
 
 def add_check(group: typer.Typer) -> None:
     """Add this command."""
-    group.command("check", epilog="[bold]Example[/bold]  gnz data check cora mutag --deep")(_check)
+    group.command("check", epilog=CHECK_EXAMPLES)(_check)
 
 
-def _check(
-    names: Annotated[list[str] | None, typer.Argument(help="Datasets by name.", show_default=False)] = None,
+def _check(  # noqa: PLR0913  (one parameter per flag)
+    names: Annotated[list[str] | None, typer.Argument(help="Datasets by name, or files.", show_default=False)] = None,
     *,
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     suite: Annotated[str, typer.Option(help="The datasets of a named selection of tasks; see gnz tasks.")] = "",
     deep: Annotated[bool, typer.Option("--deep", help="Freeze again from the raw files too, and compare.")] = False,
     mirror: Annotated[str, typer.Option(help="Folder of raw files, for --deep; default GNZ_MIRROR.")] = "",
@@ -140,21 +152,35 @@ def _check(
 
     if not (names or suite):
         raise typer.BadParameter("give datasets by name, or --suite; see: gnz data list")
-    rows, _ = choose_rows(names or (), suite=suite)
-    home = choose_home(home)
-    datasets = [check_dataset(row, seed=seed, home=home) for row in rows]
+    home, reading = choose_home(home), read_flags(label, ignore, directed, unlabelled)
+    files = [name for name in _split(names or ()) if names_file(name)]
+    named = [name for name in _split(names or ()) if name not in files]
+    if reading and named:
+        refuse_reading(reading)
+    own = [_freeze_file(find_task(name, reading=reading), home=home, seed=seed) for name in files]
+    rows, _ = choose_rows(named, suite=suite) if named or suite else ([], [])
+    datasets = [*(dataset for _, dataset in own), *(check_dataset(row, seed=seed, home=home) for row in rows)]
+    rows = [*(row for row, _ in own), *rows]
     table = [(dataset.name, "ok", dataset.digest, dataset.folder) for dataset in datasets]
     print_rows("digests, from every byte", ("dataset", "", "digest", "folder"), table)
     n_faults = 0
     for row, dataset in zip(rows, datasets, strict=True):
         findings = _find(row, dataset, seed)
-        if deep:
+        if deep and row.loader:
             findings.append(("", _compare(row, dataset, home=home, mirror=mirror)))
         listed = [(finding.level, kind, finding.check, finding.sentence) for kind, finding in findings]
         print_rows(f"\nfound in {row.name}", ("", "posed as", "check", "what"), listed)
         n_faults += sum(finding.level == "fault" for _, finding in findings)
     if n_faults:
         raise typer.Exit(FAULTY)
+
+
+def _freeze_file(task: Task, *, home: Path, seed: int) -> tuple[DatasetRow, FrozenDataset]:
+    """Return the data of a file that has no name yet, frozen, with a row for them."""
+    from gnz_track.datasets.own.tasks import own_row
+    from gnz_track.datasets.preparation import prepare
+
+    return own_row(task), prepare(task, seed=seed, home=home)
 
 
 def _find(row: DatasetRow, dataset: FrozenDataset, seed: int) -> list[tuple[str, CheckFinding]]:
@@ -218,10 +244,10 @@ def _list_datasets(
 
 def show_download(row: DatasetRow) -> str:
     """Write how much is to be fetched for a row; a dash for what is generated, given or retired."""
-    from gnz_track.datasets.own.added import added_rows
+    from gnz_track.datasets.own.added import is_added
     from gnz_track.datasets.sources.fetch import n_bytes_of
 
-    is_fetched = row.raw and not row.retired and row.name not in added_rows()
+    is_fetched = row.raw and not row.retired and not is_added(row)
     return show_bytes(n_bytes_of(row)) if is_fetched else "-"
 
 

@@ -1,17 +1,24 @@
-"""``gnz data add`` and ``gnz data remove``: data of one's own, known by name to every later command on this machine."""
+"""Data of one's own: how files are read wherever a command takes one, ``gnz data add`` and ``gnz data remove``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gnz_track.cli.terminal.output import say
 from gnz_track.errors import BadValue
+from gnz_track.text import split_names
 from gnz_track.types import TaskType
 
-__all__ = ["add_own"]
+__all__ = ["Directed", "Ignore", "Label", "Unlabelled", "add_own", "read_flags"]
+
+LABEL_HELP = "Column or attribute of a file's labels; several labels of each by commas."
+Label = Annotated[str, typer.Option(help=LABEL_HELP)]
+Ignore = Annotated[str, typer.Option(help="Columns of a file that are no features, by commas.")]
+Directed = Annotated[bool, typer.Option("--directed", help="Edges of tables have a direction.")]
+Unlabelled = Annotated[bool, typer.Option("--unlabelled", help="Some labels of a file may be missing.")]
 
 FILE_HELP = "GraphML or GML, a table of edges, a folder with edges.csv, nodes.csv, graphs.csv, or frozen data."
 EXAMPLES = """
@@ -25,6 +32,24 @@ EXAMPLES = """
 """
 
 
+def read_flags(label: str, ignore: str, directed: bool, unlabelled: bool) -> dict[str, Any]:  # noqa: FBT001
+    """Return what was said of how files are read, as options of :func:`read_tables`; nothing of what was not.
+
+    Parameters
+    ----------
+    label, ignore, directed, unlabelled
+        Values of the options of these names.
+    """
+    labels = tuple(split_names(label))
+    given = {
+        "label": labels if len(labels) > 1 else "".join(labels),
+        "ignore": tuple(split_names(ignore)),
+        "is_directed": directed,
+        "allow_unlabelled": unlabelled,
+    }
+    return {name: value for name, value in given.items() if value}
+
+
 def add_own(group: typer.Typer) -> None:
     """Add these commands."""
     group.command("add", epilog=EXAMPLES)(_add)
@@ -35,11 +60,11 @@ def _add(  # noqa: PLR0913  (one parameter per flag)
     file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     *,
     name: Annotated[str, typer.Option(help="What it is called from now on.")],
-    label: Annotated[str, typer.Option(help="Column or attribute of the labels.")] = "",
+    label: Label = "",
     task_type: Annotated[str, typer.Option(help="What is asked; by default what the labels say, links without.")] = "",
-    ignore: Annotated[str, typer.Option(help="Columns that are no features, by commas.")] = "",
-    directed: Annotated[bool, typer.Option("--directed", help="Edges of tables have a direction.")] = False,
-    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Some labels may be missing.")] = False,
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     epochs: Annotated[int, typer.Option(help="Usual length of training.", min=1)] = 30,
     metric: Annotated[str, typer.Option(help="In place of the usual one of the task type.")] = "",
     source: Annotated[str, typer.Option(help="Where the data come from.")] = "given by the user",
@@ -63,7 +88,7 @@ def _add(  # noqa: PLR0913  (one parameter per flag)
         name=name,
         task_type=TaskType(task_type) if task_type else TaskType.link_pred,
         label=label,
-        ignore=tuple(part.strip() for part in ignore.split(",") if part.strip()),
+        ignore=tuple(split_names(ignore)),
         is_directed=directed,
         allow_unlabelled=unlabelled,
         epochs=epochs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gnz_track.cli.ls import Store
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, read_flags
 from gnz_track.cli.terminal.commands import repeat
 from gnz_track.cli.terminal.output import hand_over, say
+from gnz_track.cli.training import find_task, names_file
 from gnz_track.errors import BadValue
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -34,7 +37,9 @@ EXAMPLES = """
 
   gnz recommend cora --run --top 3 --seeds 0-9
 """
-GRAPH_HELP = "A file (edge list, .csv, .npz, .mtx, .graphml, .gml; also .gz), or a task or dataset by name."
+GRAPH_HELP = (
+    "A file (edge list, .csv, .npz, .mtx, .graphml, .gml; also .gz), a folder of tables, or a task or dataset by name."
+)
 NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 
@@ -48,14 +53,19 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
     task_type: Annotated[str, typer.Option(help="Kind of problem; a task by name has one.")] = "",
-    label: Annotated[str, typer.Option(help="Attribute that holds the labels, of GraphML or GML.")] = "",
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     top: Annotated[int, typer.Option(help="How many settings to show, or to train; JSON has all.")] = 5,
     unseen: Annotated[bool, typer.Option("--unseen", help="Leave out what was run on this very task.")] = False,
     protocol: Annotated[str, typer.Option(help="Whose scores count; default the one with most.")] = "",
     run: Annotated[bool, typer.Option("--run", help="Train the settings shown, to confirm them.")] = False,
     seeds: Annotated[str, typer.Option(help="Seeds to train; default as many as are needed.")] = "",
     epochs: Annotated[int | None, typer.Option(help="Epochs to train, in place of the task's.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; 1 trains in this one.", show_default="as many as cores")
+    ] = None,
     store: Store = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
@@ -67,9 +77,12 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
         _refuse_without_run(seeds=seeds, epochs=epochs, jobs=jobs)
     numbers = tuple(parse_seeds(seeds)) if seeds else ()
     # A slip in a name is told before torch is imported, which takes seconds.
-    from gnz_track.selection.graph_names import check_graph_name
+    reading = read_flags(label, ignore, directed, unlabelled)
+    is_of_tables = _is_of_tables(graph, reading, task_type)
+    if not is_of_tables:
+        from gnz_track.selection.graph_names import check_graph_name
 
-    check_graph_name(graph)
+        check_graph_name(graph)
 
     from gnz_track.cli.terminal.output import choose_home
     from gnz_track.selection.feasibility import reason_against
@@ -77,7 +90,8 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.selection.recommendation import recommend as recommend_for
 
     folder = choose_home(home)
-    opened = open_graph(graph, home=folder, mirror=mirror, label=label)
+    source = find_task(graph, reading=reading, types=[task_type] if task_type else []) if is_of_tables else graph
+    opened = open_graph(source, home=folder, mirror=mirror, label="" if is_of_tables else label)
     found = recommend_for(opened, task_type or None, store=store, home=folder, is_unseen=unseen, protocol=protocol)
     reason = reason_against(opened, found.task_type)
     if run and reason:
@@ -96,6 +110,16 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
         _hand_over(found.to_json())
 
 
+def _is_of_tables(graph: str, reading: Mapping[str, Any], task_type: str) -> bool:
+    """Tell a folder of tables, and a file whose labels say what is asked, or of which more is said, from all else."""
+    suffix = Path(graph).suffix.lower()
+    if suffix in {".csv", ".tsv", ".parquet"}:
+        return bool(reading) and names_file(graph)
+    is_posed = suffix in {".graphml", ".gml"} and "label" in reading and not task_type
+    is_more = is_posed or bool(set(reading) - {"label"}) or not isinstance(reading.get("label", ""), str)
+    return names_file(graph) and (os.path.isdir(graph) or is_more)  # noqa: PTH112  (a Path may raise)
+
+
 def _hand_over(plain: dict[str, Any]) -> None:
     import json
 
@@ -109,8 +133,8 @@ def _check_numbers(**given: int | None) -> None:
             raise BadValue(f"--{flag}", number, "a whole number from 1 upwards")
 
 
-def _refuse_without_run(*, seeds: str, epochs: int | None, jobs: int) -> None:
-    for flag, value, usual in (("--seeds", seeds, ""), ("--epochs", epochs, None), ("--jobs", jobs, 1)):
+def _refuse_without_run(*, seeds: str, epochs: int | None, jobs: int | None) -> None:
+    for flag, value, usual in (("--seeds", seeds, ""), ("--epochs", epochs, None), ("--jobs", jobs, None)):
         if value != usual:
             raise BadValue(f"{flag} without --run", value, "with --run alone: nothing is trained without it")
 
@@ -177,7 +201,7 @@ def _confirm(
     found: Recommendation, opened: OpenedGraph, seeds: tuple[int, ...], place: Place, call: typer.Context
 ) -> None:
     """Train the settings shown, as the call asks for."""
-    from gnz_track.benchmark import Request
+    from gnz_track.benchmark import Request, jobs_of
     from gnz_track.cli.terminal.output import print_failures, print_skipped
     from gnz_track.cli.training import train
     from gnz_track.runs.remaining import find_remaining
@@ -201,7 +225,7 @@ def _confirm(
         suite="recommended",
         epochs=epochs,
         place=place,
-        jobs=call.params["jobs"],
+        **jobs_of(call.params["jobs"]),
         source="gnz recommend",
     )
     remaining, again = find_remaining(plan, address), _say_again(found, len(seeds), call)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, read_flags
 from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
-    LABEL_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
     TASK_HELP,
@@ -98,7 +98,8 @@ def _take_file(ctx: typer.Context, file: Path | None) -> Path | None:
 
         found = read_keys(file)
         import_modules(found.get("modules", ()))
-        ctx.default_map = {name: write(found[key]) for key, (name, write) in _OF_FILE.items() if key in found}
+        said = {key: value for key, value in found.items() if value is not None}
+        ctx.default_map = {name: write(said[key]) for key, (name, write) in _OF_FILE.items() if key in said}
     return file
 
 
@@ -142,7 +143,10 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     *,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
     task: Annotated[list[str] | None, typer.Option(help=TASK_HELP)] = None,
-    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     category: Annotated[str, typer.Option(help="All tasks of a research area; several by commas.")] = "",
     task_type: Annotated[str, typer.Option(help="Only tasks of this type; several by commas.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
@@ -201,7 +205,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
     how, numbers, place = look_up(models, protocol, seeds, store)
     settings, keys = _choose(config, chosen, epochs=epochs, train_size=train_size, budget=budget, encoding=encoding)
-    tasks = choose_tasks(suite, task or [], split(category), split(task_type), label=label)
+    tasks = choose_tasks(suite, task, category, task_type, read_flags(label, ignore, directed, unlabelled))
     needed = None if dry_run or show_config else open_fork_server_for(jobs=usual, timeout=timeout, executor=executor)
     with needed or contextlib.nullcontext() as fork_server:
         from gnz_track.benchmark import LARGEST_GRID, MOST_CELLS, Request

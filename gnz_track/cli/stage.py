@@ -81,7 +81,7 @@ def _tune(
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     read = read_params(params, models=models, seeds=seeds, modules=modules, jobs=jobs, store=store)
-    with open_fork_server_for(jobs=read.jobs, timeout=read.timeout) as fork_server:
+    with open_fork_server_for(jobs=read.jobs or 1, timeout=read.timeout) as fork_server:
         from gnz_track.pipeline.stages import make_tuning, tune_task
         from gnz_track.tuning.progress import SearchProgress
 
@@ -135,7 +135,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
         store=store,
     )
     # Before anything heavy is imported here: workers get ready meanwhile.
-    with open_fork_server_for(jobs=read.jobs, timeout=read.timeout) as fork_server:
+    with open_fork_server_for(jobs=read.jobs or 1, timeout=read.timeout) as fork_server:
         sweep = _train_left(read, name, fork_server)
     _print_sweep(sweep)
 
@@ -169,11 +169,12 @@ def _report(
 
 
 def _train_left(params: Params, name: str, fork_server: ForkServer | None) -> Sweep:
+    from gnz_track.benchmark import settle_jobs
     from gnz_track.pipeline.stages import load_searches, make_training, train
     from gnz_track.runs.progress import Progress
 
     training = make_training(params, name, load_searches(params, name))
-    progress = Progress(training.remaining, jobs=params.jobs)
+    progress = Progress(training.remaining, jobs=settle_jobs(training.request, training.remaining).jobs)
     n_finished, n_wanted = len(training.remaining.done), len(training.remaining.plan.cells)
     if n_finished:
         say(f"{n_finished} of {n_wanted} cells of {name} are finished already", err=True)

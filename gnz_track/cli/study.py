@@ -17,7 +17,7 @@ from gnz_track.errors import NothingToCompare
 
 if TYPE_CHECKING:
     from gnz_track.benchmark import Request
-    from gnz_track.report.study_effects import StudyEffects
+    from gnz_track.report.study_effects import StudyComponents, StudyEffects
     from gnz_track.runs.study_files import FactorStudy
     from gnz_track.runs.sweep import Sweep
 
@@ -76,7 +76,7 @@ def _study(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.executors.choice import Crew, check_crew
     from gnz_track.runs.executors.fork_server import open_fork_server_for
     from gnz_track.runs.settings import settle_options
-    from gnz_track.runs.study_files import find_study, read_levels
+    from gnz_track.runs.study_files import COMPONENTS, find_study, read_levels
     from gnz_track.stats.comparison.choices import Choices
 
     # A slip in these is told before anything heavy is imported.
@@ -99,12 +99,15 @@ def _study(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.benchmark import find_remaining_of
 
         sweep = train(request, find_remaining_of(request), fork_server)
-    from gnz_track.report.study_effects import find_effects
+    from gnz_track.report.study_effects import find_components, find_effects
 
-    effects = find_effects(sweep.table, levels, **vars(choices))
-    _print_effects(effects, sweep)
-    _print_files(study, request, sweep, effects, folder)
-    if effects.missing:
+    if study.analysis == COMPONENTS:
+        found: StudyEffects | StudyComponents = find_components(sweep.table, levels)
+    else:
+        found = find_effects(sweep.table, levels, **vars(choices))
+    _print_found(found, sweep)
+    _print_files(study, request, sweep, found, folder)
+    if found.missing:
         raise typer.Exit(FAILED)
 
 
@@ -120,6 +123,7 @@ def _ask(study: FactorStudy, *, may_be_large: bool, **how: Any) -> Request:
         suite=study.name,
         epochs=study.epochs,
         settings=study.choices,
+        perturbations=[study.perturb] if study.perturb else [],
         most_cells=LARGEST_GRID if may_be_large else MOST_CELLS,
         source="gnz study",
         **how,
@@ -141,26 +145,34 @@ def _print_studies() -> None:
     say("\ntry one in minutes: gnz study training-size --size tiny")
 
 
-def _print_effects(effects: StudyEffects, sweep: Sweep) -> None:
+def _print_found(found: StudyEffects | StudyComponents, sweep: Sweep) -> None:
     from gnz_track.cli.terminal.output import print_failures, print_skipped
-    from gnz_track.report.tables.factors import effect_table, interaction_table
+    from gnz_track.report.study_effects import StudyEffects
+    from gnz_track.report.tables.factors import component_table, effect_table, interaction_table
 
-    if effects.main:
-        say(f"Effects\n{effect_table(effects).to_text()}")
-    if effects.by_level:
-        say(f"Interactions\n{interaction_table(effects).to_text()}")
+    if isinstance(found, StudyEffects):
+        tables = {"Effects": effect_table(found), "Interactions": interaction_table(found)}
+        findings, lacking = found.findings, "no level of the study and its reference have a seed in common with a score"
+    else:
+        tables, findings, lacking = {"Components": component_table(found)}, (), "no cell of the study has a score"
+    for title, table in tables.items():
+        if table.rows:
+            say(f"{title}\n{table.to_text()}")
     print_skipped(sweep.skipped)
-    for notice in (*sweep.notices, *map(str, effects.findings)):
+    for notice in (*sweep.notices, *map(str, findings)):
         say(f"note: {notice}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
-    if effects.missing:
-        say(f"{len(effects.missing)} of {effects.n_cells} cells have no score", err=True)
-    if not effects.main:
-        raise NothingToCompare("no level of the study and its reference have a seed in common with a score")
+    if found.missing:
+        say(f"{len(found.missing)} of {found.n_cells} cells have no score", err=True)
+    if not next(iter(tables.values())).rows:
+        raise NothingToCompare(lacking)
 
 
-def _print_files(study: FactorStudy, request: Request, sweep: Sweep, effects: StudyEffects, folder: Path) -> None:
-    from gnz_track.report.page.studies import write_study_page
+def _print_files(
+    study: FactorStudy, request: Request, sweep: Sweep, found: StudyEffects | StudyComponents, folder: Path
+) -> None:
+    from gnz_track.report.page.studies import write_components_page, write_study_page
+    from gnz_track.report.study_effects import StudyEffects
 
     facts = [
         ("size", study.size),
@@ -169,15 +181,19 @@ def _print_files(study: FactorStudy, request: Request, sweep: Sweep, effects: St
         ("seeds", study.written_seeds),
         ("protocol", request.protocol.label),
         ("sweep", sweep.name),
-        *(
-            (factor, f"{levels[0]} (reference), {', '.join(map(str, levels[1:]))}")
-            for factor, levels in effects.factors.items()
-        ),
+        *([("perturbation", study.perturb)] if study.perturb else []),
     ]
+    about: dict[str, Any] = {"title": f"Study {study.name}", "description": study.description}
     with naming(folder):
-        page = write_study_page(
-            effects, folder, title=f"Study {study.name}", description=study.description, facts=facts
-        )
+        if isinstance(found, StudyEffects):
+            facts += [
+                (factor, f"{levels[0]} (reference), {', '.join(map(str, levels[1:]))}")
+                for factor, levels in found.factors.items()
+            ]
+            page, table = write_study_page(found, folder, facts=facts, **about), "effects.csv"
+        else:
+            facts += [(one.name, ", ".join(map(str, one.values))) for one in study.factors]
+            page, table = write_components_page(found, folder, facts=facts, **about), "components.csv"
     say(f"\npage     {page}")
-    say(f"tables   {folder / 'effects.csv'}")
+    say(f"tables   {folder / table}")
     say(f"sweep    {sweep.name}; {see('gnz report, gnz ls', request.address)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -17,7 +17,7 @@ from gnz_track.text import split_names
 from gnz_track.types import Category, TaskType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gnz_track.benchmark import Request
     from gnz_track.runs.executors.fork_server import ForkServer
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AMP_HELP",
     "COMPILE_HELP",
-    "LABEL_HELP",
     "MODELS_HELP",
     "PROTOCOL_HELP",
     "TASK_HELP",
@@ -41,9 +40,11 @@ __all__ = [
     "choose_tasks",
     "find_task",
     "look_up",
+    "names_file",
     "print_found",
     "print_gains",
     "print_plan",
+    "refuse_reading",
     "search_and_print",
     "split",
     "train",
@@ -57,13 +58,16 @@ TASK_HELP = (
     "A task by name, of the suite where one is named; a file of graphs, a folder of tables, or package.module:task; "
     "repeat, or use commas."
 )
-LABEL_HELP = "Column or attribute of the labels, where the task is a file."
 PROTOCOL_HELP = "How cells are trained and scored: a name of gnz protocols, or a YAML file."
 AMP_HELP = "Half precision of the models: bfloat16 or float16; meant for GPUs."
 
 
 def choose_tasks(
-    suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str], *, label: str = ""
+    suite: str,
+    names: Sequence[str] | None,
+    category: str,
+    task_type: str,
+    reading: Mapping[str, Any] | None = None,
 ) -> list[Task]:
     """Return the tasks that were asked for; without names and categories, those of the suite.
 
@@ -75,21 +79,23 @@ def choose_tasks(
         Suite that the tasks must be of.
     names
         Tasks by name, several by commas.
-    categories
-        Research areas whose tasks are added.
-    types
-        Task types to keep; all without any. Of a file, one says what is asked.
-    label
-        Column or attribute of the labels, where a file is named.
+    category
+        Research areas whose tasks are added, by commas.
+    task_type
+        Task types to keep, by commas; all without any. Of a file, one says what is asked.
+    reading
+        How files are read, where one is named.
     """
     from gnz_track.datasets.catalogue import SUITES, iter_benchmark_tasks
     from gnz_track.errors import NothingToRun
 
-    wanted = [name for text in names for name in split(text)]
+    categories, types = split(category), split(task_type)
+    wanted = [name for text in names or () for name in split(text)]
     of_areas = [task for name in categories for task in iter_benchmark_tasks(Category(name))]
     if not (wanted or categories):
         wanted = list(SUITES.get(suite or QUICK).tasks)
-    chosen = {task.name: task for task in [*(find_task(name, label=label, types=types) for name in wanted), *of_areas]}
+    named = [find_task(name, reading=reading, types=types) for name in wanted]
+    chosen = {task.name: task for task in [*named, *of_areas]}
     if suite:
         own = SUITES.get(suite).tasks
         _refuse_others(suite, own, wanted)
@@ -127,36 +133,70 @@ def look_up(models: str, protocol: str, seeds: str, store: str) -> tuple[Protoco
     from gnz_track.store.address import parse_address
 
     found = find_protocol(protocol), parse_seeds(seeds), parse_address(store)
+    _note_on_seed(seeds)
     for name in split(models):
         if name not in MODELS and ":" not in (reference := parse_word(name).reference):
             MODELS.get(reference)
     return found
 
 
-def find_task(name: str, *, label: str = "", types: Sequence[str] = ()) -> Task:
+def _note_on_seed(seeds: str) -> None:
+    """Say that one number is a seed, and no number of seeds, where it may have been meant as one."""
+    text = seeds.strip()
+    if text.isdecimal() and int(text) > 1:
+        say(f"note: one run each, of seed {text}; --seeds 0-{int(text) - 1} are {text}", err=True)
+
+
+def find_task(name: str, *, reading: Mapping[str, Any] | None = None, types: Sequence[str] = ()) -> Task:
     """Return the task of a name, of a file or folder of graphs, or of ``package.module:task``.
 
     Parameters
     ----------
     name
         As it was typed.
-    label
-        Column or attribute of the labels, of a file.
+    reading
+        How a file is read, as :func:`gnz_track.cli.own_data.read_flags` returns it.
     types
         Task types that the user names: of a file, one says what is asked.
     """
     from gnz_track.datasets.catalogue import TASKS
-    from gnz_track.errors import BadValue
 
-    is_file = name not in TASKS and os.path.exists(name)  # noqa: PTH110  (of what is no path, a Path raises)
-    if label and not is_file:
-        allowed = "nothing beside a task by name, which has its labels; the column of a file's labels"
-        raise BadValue("--label", label, allowed, command="gnz run --task FILE --label COLUMN")
-    if is_file or (name not in TASKS and name.lower().endswith((".graphml", ".gml", ".csv"))):
+    if reading and (name in TASKS or not os.path.exists(name)):  # noqa: PTH110  (of what is no path, a Path raises)
+        refuse_reading(reading)
+    if names_file(name):
         from gnz_track.datasets.own.files import task_of_file
 
-        return task_of_file(name, label=label, asked=map(TaskType, types))
+        return task_of_file(name, asked=map(TaskType, types), **(reading or {}))
     return TASKS.get(name) if name in TASKS or ":" not in name else _import_task(name)
+
+
+def names_file(name: str) -> bool:
+    """Tell a file or folder of graphs from the name of a task; it may not be there."""
+    from gnz_track.datasets.catalogue import TASKS
+
+    if name in TASKS:
+        return False
+    # Of what is no path, a Path raises.
+    return os.path.exists(name) or name.lower().endswith((".graphml", ".gml", ".csv"))  # noqa: PTH110
+
+
+def refuse_reading(reading: Mapping[str, Any]) -> NoReturn:
+    """Refuse what was said of how files are read where none is named."""
+    from gnz_track.errors import BadValue
+
+    option, value = next(iter(reading.items()))
+    allowed = "nothing beside a task by name, which has its labels; it says how a file is read"
+    said = ",".join(value) if isinstance(value, tuple) else value
+    raise BadValue(_FLAGS[option], said, allowed, command="gnz run --task FILE --label COLUMN")
+
+
+# Option of a reading -> the flag that gives it.
+_FLAGS = {
+    "label": "--label",
+    "ignore": "--ignore",
+    "is_directed": "--directed",
+    "allow_unlabelled": "--unlabelled",
+}
 
 
 def _import_task(name: str) -> Task:
@@ -265,9 +305,10 @@ def search_and_print(request: Request, plan: SearchPlan, fork_server: ForkServer
     fork_server
         Workers that are getting ready.
     """
-    from gnz_track.benchmark import search_all
+    from gnz_track.benchmark import search_all, settle_search_jobs
     from gnz_track.tuning.progress import SearchProgress
 
+    request = settle_search_jobs(request, plan)
     progress = SearchProgress(plan)
     try:
         with progress:

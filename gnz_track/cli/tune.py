@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, read_flags
 from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
-    LABEL_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
     TASK_HELP,
@@ -71,7 +71,10 @@ def add_to(app: typer.Typer) -> None:
 def _tune(  # noqa: PLR0913  (one parameter per flag)
     *,
     task: Annotated[list[str] | None, typer.Option(help=TASK_HELP)] = None,
-    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
     task_type: Annotated[str, typer.Option(help="Only tasks of this type; of a file, what is asked.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
@@ -97,7 +100,9 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; they change no trial.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; they change no trial.", show_default="as many as cores")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
     store: Annotated[str, typer.Option(help="File, sqlite:///, postgresql:// or http://; default GNZ_STORE.")] = "",
     study_store: Annotated[str, typer.Option(help="File or postgresql:// of trials; default beside the store.")] = "",
@@ -114,9 +119,9 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     how_proposed = {"sampler": sampler, "pruner": pruner, "kind": kind, "seed": seed, "warm_start": warm_start}
     how, numbers, address = look_up(models, protocol, seeds, store)  # before anything heavy is imported
     settings = list(map(read_choice, chosen or ()))
-    tasks = choose_tasks(suite, task or [], [], split(task_type), label=label)
-    with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
-        from gnz_track.benchmark import Request
+    tasks = choose_tasks(suite, task, "", task_type, read_flags(label, ignore, directed, unlabelled))
+    with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs or 1, timeout=timeout) as fork_server:
+        from gnz_track.benchmark import Request, jobs_of
         from gnz_track.models.catalogue import MODELS, describe_all
 
         request = Request(
@@ -130,7 +135,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
             settings=settings,
             **forwards,
             place=choose_place(home, mirror),
-            jobs=jobs,
+            **jobs_of(jobs),
             timeout=timeout,
             source="gnz tune",
             search=_settings(
@@ -182,11 +187,11 @@ def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[
 
 
 def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool, is_search_only: bool) -> None:
-    from gnz_track.benchmark import find_remaining_of, keep_searches, plan_request_searches
+    from gnz_track.benchmark import find_remaining_of, keep_searches, plan_request_searches, settle_search_jobs
 
     plan = plan_request_searches(request)
     if is_dry:
-        print_plan(request, plan)
+        print_plan(settle_search_jobs(request, plan), plan)
         return
     found = search_and_print(request, plan, fork_server)
     if is_search_only:

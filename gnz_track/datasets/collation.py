@@ -32,6 +32,7 @@ __all__ = [
     "collate",
     "collate_loaded",
     "describe",
+    "is_multi_label",
     "parts_of_sizes",
     "pointer_of",
     "sizes_of",
@@ -344,7 +345,7 @@ def describe(tensors: Mapping[str, Tensor]) -> dict[str, object]:
         "sizes": sizes,
         "vocabularies": _vocabularies(tensors.get("x")),
         "is_directed": sizes["n_relations"] > 0 or _is_directed(tensors),
-        "is_multi_label": _is_multi_label(tensors.get("y")),
+        "is_multi_label": is_multi_label(tensors.get("y")),
     }
 
 
@@ -357,7 +358,7 @@ def sizes_of(tensors: Mapping[str, Tensor]) -> dict[str, int]:
         "n_nodes": int(tensors["ptr/node"][-1]),
         "n_edges": int(tensors["ptr/edge"][-1]),
         "n_features": 0 if x is None else _columns(x),
-        "n_classes": _columns(y) if y is not None and _is_multi_label(y) else _one_past(classes),
+        "n_classes": _columns(y) if y is not None and is_multi_label(y) else _one_past(classes),
         "n_targets": 0 if y is None else _columns(y),
         "n_relations": _one_past(tensors.get("edge_type")),
     }
@@ -388,13 +389,13 @@ class RunningFacts:
 
     def finish(self) -> dict[str, object]:
         """Return the facts of all portions."""
-        is_multi_label = bool(self._are_multi_label) and all(self._are_multi_label)
-        n_classes = self._sizes["n_targets" if is_multi_label else "n_classes"]
+        has_several = bool(self._are_multi_label) and all(self._are_multi_label)
+        n_classes = self._sizes["n_targets" if has_several else "n_classes"]
         return {
             "sizes": self._sizes | {"n_classes": n_classes},
             "vocabularies": tuple(map(max, zip(*self._vocabularies, strict=True))),
             "is_directed": self._is_directed,
-            "is_multi_label": is_multi_label,
+            "is_multi_label": has_several,
         }
 
 
@@ -408,7 +409,8 @@ def _one_past(tensor: Tensor | None) -> int:
     return max(int(tensor.max()) + 1, 0)
 
 
-def _is_multi_label(y: Tensor | None) -> bool:
+def is_multi_label(y: Tensor | None) -> bool:
+    """Tell labels of several columns, all 0, 1 or unknown, from others."""
     if y is None or y.dim() != 2 or y.size(1) < 2 or not y.numel():
         return False
     return bool(((y == 0) | (y == 1) | y.isnan()).all())

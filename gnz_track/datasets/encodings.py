@@ -9,6 +9,9 @@
     how likely a random walk is back where it began after 1 to 16 steps (Dwivedi et al., ICLR 2022).
 ``order``, ``order-random``
     the number of a node in its graph, as one column each; the columns in another order batch by batch.
+``random16``, ``random16-fixed``
+    16 numbers of each node, drawn from a standard normal distribution (Sato et al., SDM 2021; Abboud et al., IJCAI
+    2021): others for every batch of training, or the same throughout. What is scored has one draw of its own.
 
 Edges count once, in both directions, and loops not at all. The degree of an isolated node counts as 1, so that its row
 of the Laplacian is that of the identity. Of the eigenvectors only the very first is left out, in a graph of several
@@ -46,8 +49,10 @@ from gnz_track.datasets.mapped_tensors import digest_of
 from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue
 from gnz_track.files import file_lock
+from gnz_track.seeds import derive
 
 __all__ = [
+    "ENCODING_FORMS",
     "LARGEST_IDENTITY",
     "N_LEARNED",
     "N_STRUCTURAL",
@@ -69,14 +74,16 @@ N_STRUCTURAL = 3
 N_LEARNED = 32
 # Beyond these sizes: eigenvectors by iteration, and nothing else at all.
 MOST_DENSE, MOST_COLUMNS = 2_000, 1_024
-_FORMS = "lap20, lap20-plain, lap20-abs, rw16, order, order-random, with any number of columns"
+ENCODING_FORMS = (
+    "lap20, lap20-plain, lap20-abs, rw16, random16, random16-fixed, order, order-random, with any number of columns"
+)
 
 
 @dataclass(frozen=True)
 class Encoding:
     """A positional encoding by name: its kind, how many columns it has (0: as many as the largest graph has nodes).
 
-    ``variation`` says what training does to it batch by batch: ``none``, ``signs`` or ``columns``.
+    ``variation`` says what training does to it batch by batch: ``none``, ``signs``, ``columns`` or ``draws``.
     """
 
     name: str
@@ -97,8 +104,10 @@ _VARIATIONS = {
     ("rw", ""): "none",
     ("order", ""): "none",
     ("order", "random"): "columns",
+    ("random", ""): "draws",
+    ("random", "fixed"): "none",
 }
-_COUNTED = frozenset({"lap", "rw"})
+_COUNTED = frozenset({"lap", "rw", "random"})
 
 
 def parse_encoding(name: str) -> Encoding | None:
@@ -112,7 +121,7 @@ def parse_encoding(name: str) -> Encoding | None:
     found = re.fullmatch(r"([a-z]+)([1-9]\d{0,3})?(?:-([a-z]+))?", name)
     kind, columns, suffix = found.groups(default="") if found else ("", "", "")
     if (kind, suffix) not in _VARIATIONS or bool(columns) is not (kind in _COUNTED):
-        raise BadValue("encoding", name, _FORMS)
+        raise BadValue("encoding", name, ENCODING_FORMS)
     return Encoding(name, kind, int(columns or 0), _VARIATIONS[kind, suffix])
 
 
@@ -130,6 +139,10 @@ def compute_encoding(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) -
     width = encoding.width(node_ptr)
     if width > MOST_COLUMNS:
         raise BadValue(f"the columns of encoding {encoding.name!r}", width, f"at most {MOST_COLUMNS}")
+    if encoding.kind == "random":
+        n_nodes = int(node_ptr[-1])
+        generator = torch.Generator().manual_seed(derive(0, "random features", n_nodes, width))
+        return torch.randn(n_nodes, width, generator=generator)
     encode = _ENCODERS[encoding.kind]
     parts = [encode(adjacency, width) for adjacency in _adjacencies(edge_index, node_ptr)]
     found = torch.from_numpy(np.concatenate(parts)).float()
@@ -144,6 +157,8 @@ def describe_limits(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) ->
     encoding, edge_index, node_ptr
         As :func:`compute_encoding` takes them.
     """
+    if encoding.kind not in _OF_PIECES:
+        return []
     n_nodes, n_graphs = int(node_ptr[-1]), node_ptr.numel() - 1
     whole = _adjacency(edge_index.numpy(), n_nodes)
     piece = connected_components(whole, directed=False)[1]
@@ -158,15 +173,14 @@ def describe_limits(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) ->
         f"{n_alone} of {n_nodes} nodes have no edge: {_OF_ALONE[encoding.kind]}": n_alone,
     }
     concerned = [sentence for sentence, count in told.items() if count]
-    return [] if encoding.kind == "order" else [f"encoding {encoding.name}: {sentence}" for sentence in concerned]
+    return [f"encoding {encoding.name}: {sentence}" for sentence in concerned]
 
 
 _OF_PIECES = {
     "lap": "some of their columns tell the piece and no place in it",
     "rw": "a walk stays in its piece",
-    "order": "",
 }
-_OF_ALONE = {"lap": "their degree counts as 1", "rw": "a walk from there is never back", "order": ""}
+_OF_ALONE = {"lap": "their degree counts as 1", "rw": "a walk from there is never back"}
 
 
 def _adjacency(edges: NDArray[np.int64], n_nodes: int) -> Any:

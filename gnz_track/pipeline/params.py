@@ -47,7 +47,7 @@ class Params:
     compile: bool = False
     amp: str = ""
     modules: tuple[str, ...] = ()
-    jobs: int = 1
+    jobs: int | None = None
     timeout: float | None = None
     store: str = ""
     keep: str = "predictions"
@@ -262,7 +262,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "compile": (_read_flag, "true where Torch is to compile the models, or false"),
     "amp": (_read_text, 'the half precision of the models, bfloat16 or float16, or "" for single precision'),
     "modules": (_read_modules, "a list of modules that register tasks and models, importable from here, as [bench]"),
-    "jobs": (_read_whole, "a whole number from 1 upwards"),
+    "jobs": (_or_none(_read_whole), "a whole number from 1 upwards, or null for as many as there are cores"),
     "timeout": (_or_none(_read_positive), "seconds for one cell, or null for no limit"),
     "store": (_read_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
     "keep": (_read_keep, "predictions, weights, best or nothing: the files that a cell leaves beside its run"),

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gnz_track.benchmark import LARGEST_GRID, Request, carry_out, find_remaining_of, plan_request_searches, search_all
+from gnz_track.benchmark import (
+    LARGEST_GRID,
+    Request,
+    carry_out,
+    find_remaining_of,
+    jobs_of,
+    plan_request_searches,
+    search_all,
+    settle_search_jobs,
+)
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
@@ -148,7 +157,7 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         compile=params.compile,
         amp=params.amp,
         place=Place(home=home.absolute()),
-        jobs=params.jobs,
+        **jobs_of(params.jobs),
         timeout=params.timeout,
         keep=params.keep,
         keep_at_most=params.keep_at_most,
@@ -265,7 +274,8 @@ def tune_task(
     fork_server
         Workers that are getting ready.
     """
-    found = search_all(tuning.request, tuning.plan, listener=listener, fork_server=fork_server)
+    request = settle_search_jobs(tuning.request, tuning.plan)
+    found = search_all(request, tuning.plan, listener=listener, fork_server=fork_server)
     file = SEARCHES / f"{tuning.name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(to_json(record) + "\n" for record in found), encoding="utf-8")

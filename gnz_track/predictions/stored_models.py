@@ -245,9 +245,9 @@ def _build(
                 _check_counts(options)
                 # Takes no memory, however large somebody says that the model is.
                 with torch.device("meta"):
-                    seed_everything(settings.seed)
+                    seed_everything(settings.seed_of("init"))
                     _check_state(build(bare, settings.task_type, sizes, options=options).state_dict(), state)
-            seed_everything(settings.seed)
+            seed_everything(settings.seed_of("init"))
             module = build(bare, settings.task_type, sizes, options=options)
             _check_state(module.state_dict(), state)
             module.load_state_dict(state)

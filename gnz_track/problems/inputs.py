@@ -193,7 +193,7 @@ def _perturb(
     """
     # Links that a blind problem does not know decide nothing in it, not even what is drawn.
     basis = split_digest if settings.is_blind and split_digest else dataset.digest
-    seed = derive(settings.seed, basis, settings.perturbation)
+    seed = derive(settings.seed_of("perturbation"), basis, settings.perturbation)
     return perturb_together(x, edges, dataset.node_ptr, settings.perturbation, seed=seed)
 
 
@@ -334,7 +334,15 @@ def _permute_columns(encoding: Tensor, generator: Generator) -> Tensor:
     return encoding.index_select(1, order.to(encoding.device))
 
 
-VARIATIONS: dict[str, Callable[[Tensor, Generator], Tensor]] = {"signs": _turn_signs, "columns": _permute_columns}
+def _draw_anew(encoding: Tensor, generator: Generator) -> Tensor:
+    return torch.randn(encoding.shape, generator=generator).to(encoding)
+
+
+VARIATIONS: dict[str, Callable[[Tensor, Generator], Tensor]] = {
+    "signs": _turn_signs,
+    "columns": _permute_columns,
+    "draws": _draw_anew,
+}
 
 
 def vary(objective: Objective, variation: str) -> Objective:

@@ -236,7 +236,7 @@ class PublishedLinkScorer(LinkPredictionScorer):
 
 def pose_links(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the links that a split hides."""
-    split = split_links(dataset, policy=settings.splits, seed=settings.seed, is_blind=settings.is_blind)
+    split = split_links(dataset, policy=settings.splits, seed=settings.seed_of("split"), is_blind=settings.is_blind)
     every = torch.arange(dataset.n_nodes)
     graph_of = mapped_graph_of if settings.neighbours else whole_graph_of
     data = graph_of(dataset, split.message_edges, settings, split_digest=split.digest, in_training=every)

@@ -95,8 +95,9 @@ def parts_of(divide: Callable[..., Parts], dataset: FrozenDataset, settings: Cel
     dataset, settings
         Dataset, and the settings of a cell.
     """
-    parts = divide(dataset, policy=settings.splits, seed=settings.seed)
-    return take_training(parts, settings.train_size, dataset, seed=settings.seed) if settings.train_size else parts
+    seed = settings.seed_of("split")
+    parts = divide(dataset, policy=settings.splits, seed=seed)
+    return take_training(parts, settings.train_size, dataset, seed=seed) if settings.train_size else parts
 
 
 def classes_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int) -> Tensor:

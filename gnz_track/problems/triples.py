@@ -213,7 +213,7 @@ def _ranks(score: Any, codes: Tensor, queries: tuple[Tensor, ...], known: tuple[
 
 def pose_triples(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the tails and heads of triples that a split hides."""
-    split = split_triples(dataset, seed=settings.seed, is_blind=settings.is_blind)
+    split = split_triples(dataset, seed=settings.seed_of("split"), is_blind=settings.is_blind)
     every = torch.arange(dataset.n_nodes)
     data = whole_graph_of(dataset, split.train.edge_index, settings, split_digest=split.digest, in_training=every)
     data.edge_type = split.train.edge_type.to(settings.device)

@@ -13,7 +13,7 @@
 - `published`: ranks, pairs and power as data frames with the columns of the published package.
 - `searches`: facts of searches by their trials, and the cells that belong to a search.
 - `tuned_models`: default against tuned by the paired verdict, and the summary of all searches.
-- `study_effects`: effects of the factors of a study, each level against its reference.
+- `study_effects`: effects of the factors of a study, each level against its reference, or components of the spread.
 - `sweep_comparison`: two sweeps against one another, and the changes of their environments.
 """
 
@@ -51,7 +51,7 @@ _PUBLIC = {
         "CdLook",
         "lay_out_cd",
     ),
-    "figures.factors": ("draw_factor",),
+    "figures.factors": ("draw_components", "draw_factor"),
     "figures.forest": ("draw_forest",),
     "figures.learning_curves": (
         "choose_series",
@@ -83,7 +83,7 @@ _PUBLIC = {
         "render_page",
         "write_page",
     ),
-    "page.studies": ("write_study_page",),
+    "page.studies": ("write_components_page", "write_study_page"),
     "published": (
         "equivalence_frame",
         "friedman_facts",
@@ -109,6 +109,8 @@ _PUBLIC = {
     "study_effects": (
         "FactorEffect",
         "StudyEffects",
+        "StudyComponents",
+        "find_components",
         "find_effects",
     ),
     "sweep_comparison": (
@@ -119,6 +121,7 @@ _PUBLIC = {
         "shared_rows",
     ),
     "tables.factors": (
+        "component_table",
         "effect_table",
         "interaction_table",
     ),

@@ -1,4 +1,4 @@
-"""Effects of the factors of a study: each level against the reference of its factor, paired, with verdicts.
+"""Results of a study: effects of its factors, paired and with verdicts, or components of the spread of scores.
 
 A level and the reference are paired by task, model, seed and the levels of all other factors. Of one seed the pairs at
 several levels of other factors are no independent observations: they are averaged, and seeds are what a test counts. A
@@ -21,12 +21,21 @@ from gnz_track.stats.comparison.admission import Finding
 from gnz_track.stats.comparison.choices import Choices, choose
 from gnz_track.stats.comparison.compare import compare
 from gnz_track.stats.comparison.comparison import PairComparison
+from gnz_track.stats.estimates.variance import Decomposition, decompose_variance
 from gnz_track.stats.inputs import read_number
 from gnz_track.text import plural
 from gnz_track.types import Value
 from gnz_track.variant_labels import read_changes
 
-__all__ = ["FactorEffect", "StudyEffects", "find_effects", "write_level"]
+__all__ = [
+    "FactorEffect",
+    "ScoreSpread",
+    "StudyComponents",
+    "StudyEffects",
+    "find_components",
+    "find_effects",
+    "write_level",
+]
 
 # Sides of a pair, in the order in which they are compared: an advantage is that of the level.
 LEVEL, REFERENCE = "level", "reference"
@@ -142,6 +151,67 @@ def find_effects(table: pd.DataFrame, factors: Mapping[str, Sequence[Value]], **
         findings=tuple(_merge(findings)),
         n_cells=len(table),
         choices=chosen,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSpread:
+    """Components of the spread of one model's scores on one task, by the factors whose levels were drawn."""
+
+    task: str
+    model: str
+    metric: str
+    direction: str
+    found: Decomposition
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyComponents:
+    """Components of all models on all tasks; ``missing`` names cells without a score, and why."""
+
+    factors: tuple[str, ...]
+    spreads: tuple[ScoreSpread, ...]
+    missing: tuple[tuple[str, str, int, str], ...]
+    n_cells: int
+
+    @property
+    def sentences(self) -> list[str]:
+        """A sentence for each model and task: the components, and where another run tells most of the mean."""
+        return [f"{one.model} on {one.task}: {one.found}" for one in self.spreads]
+
+
+def find_components(table: pd.DataFrame, factors: Mapping[str, Sequence[Value]]) -> StudyComponents:
+    """Find how much of the spread of scores comes from each factor of a study, and how much from none of them alone.
+
+    Parameters
+    ----------
+    table
+        Results table of all combinations.
+    factors
+        Levels by the name of each factor.
+    """
+    known = {name: tuple(levels) for name, levels in factors.items()}
+    spreads = []
+    for (task, model), block in _read_blocks(table, known).items():
+        cells = [
+            ((*levels, seed), cell)
+            for levels, by_seed in block.items()
+            for seed, cell in by_seed.items()
+            if _score(cell) is not None
+        ]
+        if not cells:
+            continue
+        # One seed of cells beside those of the factors is no factor.
+        names = (*known, "seed") if len({place[-1] for place, _ in cells}) > 1 else tuple(known)
+        ids = {name: [place[number] for place, _ in cells] for number, name in enumerate(names)}
+        found = decompose_variance([float(cell["score"]) for _, cell in cells], ids)
+        about = {name: str(cells[0][1][name]) for name in ("metric", "direction")}
+        spreads.append(ScoreSpread(task=task, model=model, found=found, **about))
+    return StudyComponents(
+        factors=tuple(known),
+        spreads=tuple(spreads),
+        missing=tuple(_list_missing(table, known)),
+        n_cells=len(table),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.runs.owners import is_ours
-from gnz_track.runs.settings import SETTINGS, apply_settings, own_names
+from gnz_track.runs.settings import OWN_SEEDS, SETTINGS, apply_settings, own_names
 from gnz_track.training.compiler import OF_TORCH
 from gnz_track.training.metrics import metric_of
 from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
@@ -105,6 +105,7 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
         **({"clip": optimiser.clip} if optimiser.clip else {}),
         **({"scale": settings.scale} if settings.scale else {}),
         **({"train_size": settings.train_size} if settings.train_size else {}),
+        **{name: seed for name in OWN_SEEDS if (seed := getattr(settings, name)) >= 0},
         **({"neighbours": settings.neighbours} if settings.neighbours else {}),
         **{name: value for name in OF_TORCH if (value := getattr(settings, name))},
     }

@@ -156,12 +156,13 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
             facts.baseline = score_constant(problem.scorers["test"], constant, settings.metric)
         # Parameters and dropout come from the global generators, reset here as the published protocol does; what else
         # is random (splits, batches, negatives) has a derived seed of its own.
-        seed_everything(cell.seed)
+        init_seed = settings.seed_of("init")
+        seed_everything(init_seed)
         model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
         asked = _materialise(model if is_ours(cell.model) else LentInputs(model), problem)
         facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
-        seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
-        # Until the next cell, which begins by giving back. Codes of a large graph are made once an epoch, and too large.
+        seed, trained = derive(init_seed, _basis_of_batches(cell, problem), "batches"), facts.trained
+        # Until the next cell, which begins by giving back. Codes of a large graph come once an epoch, and take too much.
         keep_freed_memory(even_large=is_ours(cell.model) and not settings.neighbours)
         with compute_as_asked(model, settings, name=cell.model.name):
             parts = problem.objective, problem.scorers

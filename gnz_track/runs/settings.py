@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIASES",
     "ELSEWHERE",
+    "OWN_SEEDS",
     "SET",
     "SETTINGS",
     "Setting",
@@ -166,6 +167,12 @@ def _scales() -> Iterable[str]:
     return SCALES
 
 
+def _encodings() -> str:
+    from gnz_track.datasets.encodings import ENCODING_FORMS
+
+    return f"none, {ENCODING_FORMS}"
+
+
 def _is_encoding(name: str) -> bool:
     from gnz_track.datasets.encodings import parse_encoding
 
@@ -175,6 +182,13 @@ def _is_encoding(name: str) -> bool:
         return False
 
 
+# What has a seed of its own where one is chosen.
+_SEEDED = {
+    "init": "of first weights, dropout and the order of batches",
+    "split": "of the split",
+    "perturbation": "of a perturbation",
+}
+OWN_SEEDS = tuple(f"{what}_seed" for what in _SEEDED)
 _ROWS = (
     _number("lr", "learning rate", "optimiser.lr", lambda x: 0 < x <= 1e3, "a number above 0, at most 1000"),
     _number("weight_decay", "L2 penalty", "optimiser.weight_decay", lambda x: 0 <= x <= 1e3, "a number from 0 to 1000"),
@@ -192,6 +206,10 @@ _ROWS = (
     _word("scoring", "of all examples at once, or mean over batches", "scoring", _scorings, is_shared=True),
     _word("splits", "how parts are drawn", "splits", _policies, is_shared=True),
     _whole("train_size", "examples of the training part", "train_size"),
+    *(
+        _whole(f"{what}_seed", f"{about}; -1: that of the cell", f"{what}_seed", low=-1)
+        for what, about in _SEEDED.items()
+    ),
     _word("features", "of nodes that have none", "features", _features),
     _word("scale", "of real features, fitted on training nodes", "scale", _scales, blank="none"),
     Setting(
@@ -199,7 +217,7 @@ _ROWS = (
         about="of positions of nodes",
         place="encoding",
         reads=_reader(str, _is_encoding),
-        allowed=lambda: "none, lap20, lap20-plain, lap20-abs, rw16, order or order-random, with any number of columns",
+        allowed=_encodings,
         blank="none",
     ),
     _whole("hidden_channels", "width of layers", "hidden_channels", high=WIDEST),

@@ -18,9 +18,24 @@ from gnz_track.text import split_names
 from gnz_track.types import ModelRow, Value
 from gnz_track.yaml_files import YamlFile, read_yaml
 
-__all__ = ["SIZES", "FactorStudy", "find_study", "is_shipped", "list_studies", "read_levels", "read_study"]
+__all__ = [
+    "COMPONENTS",
+    "SIZES",
+    "FactorStudy",
+    "find_study",
+    "is_shipped",
+    "list_studies",
+    "read_levels",
+    "read_study",
+]
 
 FULL, TINY = "full", "tiny"
+EFFECTS, COMPONENTS = "effects", "components"
+# What a study asks of its factors -> what it is.
+ANALYSES = {
+    EFFECTS: "what each level does against the reference of its factor",
+    COMPONENTS: "how much of the spread of scores comes from each factor, whose levels are drawn as seeds are",
+}
 # Size -> what it is.
 SIZES = {FULL: "all that the study asks", TINY: "what a try in minutes has otherwise"}
 _SHIPPED = Path(__file__).with_name("studies")
@@ -33,8 +48,9 @@ _LIST = "gnz study"
 class FactorStudy:
     """A study of one size; of each factor the first value is the reference.
 
-    ``factors`` and ``settings`` are choices as ``--set`` makes them: the first have several values, of which all
-    combinations are trained, and the latter one.
+    ``analysis`` says what is asked of the factors: effects of levels, or components of the spread of scores.
+    ``perturb`` is a perturbation of all graphs. ``factors`` and ``settings`` are choices as ``--set`` makes them: the
+    first have several values, of which all combinations are trained, and the latter one.
     """
 
     name: str
@@ -45,6 +61,8 @@ class FactorStudy:
     seeds: tuple[int, ...]
     protocol: str
     epochs: int | None
+    analysis: str
+    perturb: str
     factors: tuple[SettingChoice, ...]
     settings: tuple[SettingChoice, ...]
 
@@ -243,6 +261,13 @@ def _epochs(value: Any) -> int | None:
     return value
 
 
+def _analysis(value: Any) -> str:
+    text = _text(value) or EFFECTS
+    if text not in ANALYSES:
+        raise ValueError
+    return text
+
+
 # Key -> how it is read, and what is allowed.
 _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "name": (_folder_name, "a word of letters, digits and dashes; the name of the file where none is given"),
@@ -252,6 +277,8 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "seeds": (_seeds, "seeds such as 0-4, or a list of them"),
     "protocol": (lambda value: _text(value) or "graphnetz", "the name of a protocol, or a YAML file of one"),
     "epochs": (_epochs, "a whole number from 1 upwards; without one that of each task"),
+    "analysis": (_analysis, " or ".join(ANALYSES)),
+    "perturb": (_text, "the name of a perturbation of all graphs, as random-graph; see gnz audit"),
 }
 _MAPPINGS = ("factors", "settings")
 # What a size may have otherwise.

@@ -265,6 +265,9 @@ def _sweep_command(task_type: TaskType) -> str:
     suite = min(enough, key=lambda name: len(SUITES.get(name).tasks), default="")
     if suite:
         return f"gnz run --task-type {task_type} --suite {suite} --seeds 0-2"
+    if sum(task.task_type is task_type for task in TASKS.rows()) <= FEWEST_GRAPHS:
+        # So few come with the package that others have to be brought.
+        return "gnz data add FILE --name NAME, of four files, and gnz run --task NAME,... --seeds 0-2"
     return f"gnz run --task A,B,C,D --seeds 0-2 (names: gnz tasks --task-type {task_type})"
 
 

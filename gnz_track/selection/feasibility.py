@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from gnz_track.datasets.catalogue import TASKS
+from gnz_track.datasets.collation import is_multi_label
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
 from gnz_track.selection.evidence import Evidence
@@ -89,9 +90,9 @@ def _reason_against_kind(labels: object, task_type: TaskType) -> str:
     """Say why labels of one graph, a tensor or a number, are not of the kind that is needed."""
     y = torch.as_tensor(labels)
     n_columns = y.numel() // max(len(y), 1) if y.dim() > 1 else 1
-    # Several labels of a graph are told by their numbers; a node has one.
-    if task_type is TaskType.node_cls and n_columns > 1:
-        return f"its labels (y) have {n_columns} columns, and {task_type} needs one"
+    # Several labels of a graph are told by their numbers.
+    if task_type is TaskType.node_cls and n_columns > 1 and not is_multi_label(y):
+        return f"its labels (y) have {n_columns} columns, and {task_type} needs one, or several of 0 and 1"
     if task_type in _CLASSES and y.is_floating_point() and n_columns == 1:
         return f"its labels (y) are {y.dtype}, and {task_type} needs whole numbers, as y.long() makes them in Python"
     return ""

@@ -15,6 +15,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.datasets.splits.nodes_and_graphs import Parts, split_edges, split_graphs, split_nodes
 from gnz_track.errors import SplitImpossible
+from gnz_track.runs.protocol_resolution import settings_of
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, TaskType
 
@@ -53,7 +54,8 @@ class VisiblePart:
 
 def visible_part_of(cell: Cell) -> VisiblePart:
     """Return the split under which a cell is trained."""
-    return VisiblePart(task_type=cell.task.task_type, policy=cell.protocol.splits, seed=cell.seed)
+    settings = settings_of(cell, is_multi_label=False)
+    return VisiblePart(task_type=cell.task.task_type, policy=settings.splits, seed=settings.seed_of("split"))
 
 
 def are_classes(visible: VisiblePart | None) -> bool:

@@ -88,7 +88,7 @@ _PUBLIC = {
     ),
     "estimates.flags": ("PairFlags", "flag_pair", "flag_rows"),
     "estimates.intervals": ("INTERVALS", "MeanCurve", "MeanInterval", "intervals_of", "iqm", "mean_curve"),
-    "estimates.variance": ("Decomposition", "decompose_variance"),
+    "estimates.variance": ("Component", "Decomposition", "decompose_variance"),
     "inputs": ("Floats", "number", "read_direction", "read_number"),
     "predictions.arrays": ("EXAMPLE_SCORES", "Integers", "decide", "mean_of_known", "probabilities", "score_examples"),
     "predictions.calibration": (

@@ -99,6 +99,48 @@ def test_added_data_are_known_to_every_command(gnz: Gnz, folder: Path) -> None:
     assert "unknown task 'clubs'" in gnz("run", "--task", "clubs", *SHORT).err
 
 
+@pytest.fixture
+def shops(folder: Path) -> Path:
+    """Return a folder of tables: nodes with numbers and two marks to predict, and edges with numbers."""
+    (folder / "shops").mkdir()
+    rows = [f"{n},{n % 7},{n % 7 / 2 + 0.25},{n % 2},{n % 3 == 0:d},{'ab'[n % 2]}" for n in range(40)]
+    (folder / "shops" / "nodes.csv").write_text("\n".join(["id,size,sold,open,new,town", *rows]))
+    ties = [f"{n},{(n + step) % 40},{n % 7 / 3 + 0.1}" for n in range(40) for step in (1, 5)]
+    (folder / "shops" / "edges.csv").write_text("\n".join(["source,target,km", *ties]))
+    return folder / "shops"
+
+
+@pytest.mark.parametrize(
+    ("label", "ignored", "metric"),
+    [("sold", "town,open,new", "mae"), ("km", "town", "mae"), ("open,new", "town,sold", "f1_micro")],
+)
+def test_numbers_and_several_labels_of_files_are_trained_on(
+    gnz: Gnz, shops: Path, label: str, ignored: str, metric: str
+) -> None:
+    words = ("--label", label, "--ignore", ignored)
+    ran = gnz("run", "--task", shops.name, *words, *SHORT)
+    assert (ran.code, f"shops  GCN    {metric}" in ran.out) == (0, True), ran.err
+    checked = gnz("data", "check", shops.name, *words)
+    assert (checked.code, "disjoint and covering" in checked.out) == (0, True), checked.err
+    # There is nothing to learn from, but the folder is read.
+    assert "tasks to learn from" in gnz("recommend", shops.name, *words).err
+
+
+def test_options_of_files_are_refused_beside_names(gnz: Gnz, shops: Path) -> None:
+    for words in (("run", "--task", "cora"), ("data", "check", "cora"), ("tune", "--task", "cora"), ("audit", "cora")):
+        answer = gnz(*words, "--ignore", "town")
+        assert (answer.code, "--ignore is 'town'; allowed: nothing beside a task by name" in answer.err) == (2, True)
+    said = gnz("recommend", shops.name)
+    assert "--label town. Else leave it out by --ignore town" in said.err
+
+
+def test_one_number_is_told_to_be_a_seed(gnz: Gnz, folder: Path) -> None:
+    call = ("run", "--task", str(folder / "club.graphml"), "--label", "club", "--models", "GCN", "--dry-run")
+    assert "note: one run each, of seed 3; --seeds 0-2 are 3" in gnz(*call, "--seeds", "3").err
+    for seeds in ("0", "1", "0-2", "3,4"):
+        assert "one run each" not in gnz(*call, "--seeds", seeds).err
+
+
 @pytest.mark.parametrize("name", ["", "a,b", "a:b", " a"])
 def test_a_name_that_no_option_can_say_is_refused(gnz: Gnz, folder: Path, name: str) -> None:
     answer = gnz("data", "add", str(folder / "club.graphml"), "--name", name, "--label", "club")

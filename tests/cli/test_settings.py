@@ -186,3 +186,28 @@ def test_slips_in_a_file_are_told_with_their_place(gnz: Gnz, tmp_path: Path, tex
     assert said in answer.err
     assert "No such" not in answer.err
     assert gnz(*ONE, "--config", str(tmp_path / "none.yaml")).code == 2
+
+
+def test_commands_of_a_report_know_a_protocol_file_by_its_content_alone(
+    gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine.yaml"
+    file.write_text("{like: graphnetz, lr: 0.02}")
+    assert gnz(*ONE, "--protocol", "mine.yaml").code == 0
+
+    def write() -> list[str]:
+        report = BenchmarkReport.from_store(str(tmp_path / "runs" / "gnz.db"))
+        return write_commands(report.table, {}, Choices())
+
+    call = shlex.split(write()[0])
+    assert call[call.index("--protocol") + 1] == "./mine.yaml"
+    assert "0 of 2 cells to train" in gnz(*call[1:], "--dry-run").out
+    file.write_text("{like: graphnetz, lr: 0.03}")
+    first, remark, *_ = write()
+    assert first.startswith("gnz reproduce ")
+    assert remark.startswith("# no file of a protocol here is mine+")
+    file.write_text("{like: graphnetz, lr: 0.02, name: mine}")
+    (tmp_path / "protocols").mkdir()
+    file.rename(tmp_path / "protocols" / "other.yml")
+    assert "--protocol ./protocols/other.yml" in write()[0]

@@ -62,6 +62,23 @@ def test_cells_that_fail_are_told_and_end_the_call_with_1(gnz: Gnz, study: Path,
     assert "12 of 24 cells have no score" in (tmp_path / "out" / "study.html").read_text()
 
 
+def test_spread_of_scores_is_told_by_its_factors(gnz: Gnz, study: Path, tmp_path: Path) -> None:
+    text = (
+        "tasks: [planted_partition]\nmodels: [GCN]\nseeds: 0\nepochs: 2\nanalysis: components\n"
+        "perturb: random-features\nfactors: {init_seed: [0, 1], split_seed: [0, 1]}\n"
+    )
+    study.write_text(text)
+    answer = gnz("study", str(study), "--out", str(tmp_path / "out"))
+    assert answer.code == 0, answer.err
+    rows = pd.read_csv(tmp_path / "out" / "components.csv")
+    assert list(rows["factor"]) == ["init_seed", "split_seed", "rest"]
+    assert set(rows["task"]) == {"planted_partition~random-features"}
+    assert "split_seed" in answer.out
+    for slip, said in (("components", "analysis is 'x'; allowed: effects or"), ("random-features", "perturbation 'x'")):
+        study.write_text(text.replace(slip, "x"))
+        assert said in gnz("study", str(study)).err
+
+
 def test_list_has_every_study_with_its_cells(gnz: Gnz) -> None:
     answer = gnz("study")
     assert answer.code == 0

@@ -121,7 +121,7 @@ def test_walks_do_not_ask_which_node_is_which(graph: nx.Graph, seed: int) -> Non
     assert not first[[node for node in graph if graph.degree(node) == 0]].any()
 
 
-@pytest.mark.parametrize("name", ["lap4", "lap4-plain", "lap4-abs", "rw4", "order", "order-random"])
+@pytest.mark.parametrize("name", ["lap4", "lap4-plain", "lap4-abs", "rw4", "order", "order-random", "random4"])
 def test_what_is_said_is_what_is_so(name: str) -> None:
     """Each way in which an encoding tells less of a graph, and the sentence about it, for all kinds."""
     small, split, alone = nx.path_graph(4), nx.disjoint_union(nx.cycle_graph(4), nx.cycle_graph(5)), nx.path_graph(5)
@@ -132,8 +132,8 @@ def test_what_is_said_is_what_is_so(name: str) -> None:
     is_of_laplacian = encoding.kind == "lap"
     assert ("1 of 4 graphs have no more nodes than it has columns" in told) is is_of_laplacian
     assert not is_of_laplacian or not found[:4, 3].any()
-    assert ("2 of 4 graphs are in several pieces" in told) is (encoding.kind != "order")
-    assert ("1 of 25 nodes have no edge" in told) is (encoding.kind != "order")
+    assert ("2 of 4 graphs are in several pieces" in told) is (encoding.kind in {"lap", "rw"})
+    assert ("1 of 25 nodes have no edge" in told) is (encoding.kind in {"lap", "rw"})
     if encoding.kind == "rw":
         assert not found[18].any()
     if is_of_laplacian:
@@ -281,6 +281,17 @@ def test_an_encoding_is_computed_once(rings: FrozenDataset, monkeypatch: pytest.
     assert [path.name for path in encoding_file(rings, _read("lap3")).parent.iterdir()] == [
         f"{rings.digest}-lap3.safetensors"
     ]
+
+
+def test_random_features_are_normal_and_the_same_at_every_call() -> None:
+    edges, starts = _join(*(nx.path_graph(50) for _ in range(40)))
+    found = compute_encoding(_read("random8"), edges, starts)
+    assert torch.equal(found, compute_encoding(_read("random8-fixed"), edges.flip(0), starts))
+    assert not torch.equal(found[:50], found[50:100]), "graphs alike are told apart"
+    assert abs(float(found.mean())) < 5 / (2000 * 8) ** 0.5
+    assert abs(float(found.var()) - 1) < 5 * (2 / (2000 * 8)) ** 0.5
+    assert float(torch.corrcoef(found.t()).fill_diagonal_(0).abs().max()) < 5 / 2000**0.5
+    assert (_read("random8").variation, _read("random8-fixed").variation) == ("draws", "none")
 
 
 def test_names_and_splits_have_files_of_their_own(rings: FrozenDataset) -> None:

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.own.added import AddedDataset, keep, remove
 from gnz_track.datasets.own.files import files_of, pose, read_own, task_of_file
+from gnz_track.datasets.own.graphs import read_tables
 from gnz_track.datasets.own.tasks import GivenDataset
 from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, DuplicateName, UnknownName
@@ -75,6 +76,11 @@ def _graph(n_nodes: int = 4, **fields: torch.Tensor) -> Data:
         ([_graph(y=torch.tensor([1])), _graph(y=torch.tensor([0]))], GRAPHS),
         (([_graph(y=torch.tensor([1.5]))], [_graph(y=torch.tensor([0.5]))], []), TaskType.graph_reg),
         (_graph(edge_label=torch.tensor([0]), edge_label_index=torch.tensor([[0], [1]])), EDGES),
+        (_graph(edge_label=torch.tensor([0.5]), edge_label_index=torch.tensor([[0], [1]])), TaskType.edge_reg),
+        (_graph(y=torch.rand(4)), TaskType.node_reg),
+        (_graph(y=torch.tensor([[0.0, 1.0]] * 4)), NODES),
+        (_graph(y=torch.tensor([[0.0, 1.5]] * 4)), TaskType.node_reg),
+        ([_graph(y=torch.tensor([[1.0, 0.0]])), _graph(y=torch.tensor([[0.0, 0.0]]))], GRAPHS),
         (_graph(), LINKS),
     ],
 )
@@ -84,9 +90,30 @@ def test_labels_say_what_is_asked(found: object, task_type: TaskType) -> None:
     assert pose("file", found, [LINKS, GRAPHS]) is task_type
 
 
-def test_numbers_of_nodes_are_refused() -> None:
-    with pytest.raises(BadValue, match=r"the labels of file is 'real numbers'; allowed: classes"):
-        pose("file", _graph(y=torch.rand(4)))
+def test_labels_of_several_kinds_are_refused() -> None:
+    with pytest.raises(BadValue, match=r"the labels of file is 'of several kinds'; allowed: of one kind"):
+        pose("file", [_graph(y=torch.rand(4)), _graph(y=torch.arange(4))])
+
+
+def test_errors_of_files_name_flags_and_those_of_frames_arguments(tables: Path) -> None:
+    with pytest.raises(BadValue, match=r"--label kind\. Else leave it out by --ignore kind,"):
+        read_own(tables)
+    with pytest.raises(BadValue, match=r"label='kind'\. Else leave it out by ignore=\('kind',\),"):
+        read_tables(tables / "edges.csv", tables / "nodes.csv")
+    (tables / "edges.csv").write_text("source,target,weight\n0,1,2\n1,0,3\n")
+    with pytest.raises(BadValue, match=r"line 2 has it too \(or --directed\)"):
+        read_own(tables, label="kind")
+    nx.write_gml(nx.path_graph(3), tables / "path.gml")
+    with pytest.raises(BadValue, match=r"--directed is True; allowed: nothing: the graph says it itself"):
+        read_own(tables / "path.gml", is_directed=True)
+
+
+def test_several_columns_are_several_labels(tables: Path) -> None:
+    rows = [f"{n},{n / 2},{n % 2},{n % 3 == 0:d}" for n in range(12)]
+    (tables / "nodes.csv").write_text("\n".join(["id,size,odd,third", *rows]))
+    keep(AddedDataset(name="rings", task_type=NODES, label="odd,third"), tables)
+    dataset = prepare("rings", seed=0)
+    assert (dataset.is_multi_label, dataset.n_classes, dataset[0].x.shape) == (True, 2, (12, 1))
 
 
 @pytest.mark.parametrize("name", ["", "nodes.csv", "absent.gml", "notes.txt"])

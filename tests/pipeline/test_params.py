@@ -22,7 +22,7 @@ def test_everything_has_its_type(project: Project) -> None:
     assert (params.models, params.seeds, params.modules) == (("GCN", "MLP", "GIN"), (0, 1), ("one", "two"))
     assert (params.margin, params.split_sizes, params.timeout) == ({"accuracy": 0.01}, (150, 19), 60.0)
     assert params.keep_at_most == 2**24
-    assert (params.alpha, params.jobs, params.store) == (0.05, 1, "")
+    assert (params.alpha, params.jobs, params.store) == (0.05, None, "")
     assert (params.compile, params.amp) == (False, "")
     with pytest.raises(dataclasses.FrozenInstanceError):
         params.alpha = 0.1  # type: ignore[misc]
@@ -140,7 +140,7 @@ def test_missing_file_leads_to_a_starter(project: Project) -> None:
 def test_what_is_given_stands_in_place_of_the_file(project: Project) -> None:
     project()
     params = read_params(seeds="5-6", models="MLP", alpha=0.01, jobs=None)
-    assert (params.seeds, params.models, params.alpha, params.jobs) == ((5, 6), ("MLP",), 0.01, 1)
+    assert (params.seeds, params.models, params.alpha, params.jobs) == ((5, 6), ("MLP",), 0.01, None)
     with pytest.raises(GnzError, match=r"--seeds is 'x'; allowed"):
         override(params, seeds="x")
     with pytest.raises(GnzError, match=r"unknown key of --sede 'sede'; did you mean 'seeds'"):

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gnz_track.report.page.studies import write_study_page
-from gnz_track.report.study_effects import find_effects
-from gnz_track.report.tables.factors import effect_table, interaction_table
+from gnz_track.report.page.studies import write_components_page, write_study_page
+from gnz_track.report.study_effects import find_components, find_effects
+from gnz_track.report.tables.factors import component_table, effect_table, interaction_table
+from gnz_track.stats.estimates.variance import REST
 
 LEVELS: dict[str, tuple[Any, ...]] = {"encoding": ("none", "lap8", "order"), "lr": (0.1, 0.01)}
 
@@ -205,3 +206,56 @@ def test_page_tables_and_figures_are_written_and_show_the_same(tmp_path: Path) -
     assert "encoding=lap8 against none" in shown[0]
     assert "changes by" in shown[1]
     assert all(table.to_latex().count("\\begin{tabular") for table in (effect_table(found), interaction_table(found)))
+
+
+DRAWN = {"init_seed": (0, 1, 2), "split_seed": (0, 1, 2, 3)}
+
+
+def crossed(*, n_seeds: int = 1) -> list[dict[str, Any]]:
+    """Return cells whose scores have effects of the split, none of first weights, and some noise."""
+    rng = np.random.default_rng(1)
+    of_split = rng.normal(0, 2, 4)
+    return [
+        cell(seed, float(of_split[split] + rng.normal(0, 0.1)), init_seed=init, split_seed=split)
+        for init, split, seed in itertools.product(*DRAWN.values(), range(n_seeds))
+    ]
+
+
+def test_components_are_those_of_the_textbook() -> None:
+    """Two crossed random factors without repetition, by expected mean squares (Searle et al., 1992, section 4.7)."""
+    rows = crossed()
+    y = np.array([row["score"] for row in rows]).reshape(3, 4)
+    of_init, of_split, mean = y.mean(axis=1), y.mean(axis=0), y.mean()
+    rest = ((y - of_init[:, None] - of_split + mean) ** 2).sum() / (2 * 3)
+    wanted = {
+        "init_seed": (4 * ((of_init - mean) ** 2).sum() / 2 - rest) / 4,
+        "split_seed": (3 * ((of_split - mean) ** 2).sum() / 3 - rest) / 3,
+        REST: rest,
+    }
+    (found,) = find_components(pd.DataFrame(rows), DRAWN).spreads
+    assert {one.factor: one.moment for one in found.found.components} == pytest.approx(wanted)
+    assert found.found.mean == pytest.approx(mean)
+
+
+def test_seeds_of_cells_are_a_factor_where_there_are_several() -> None:
+    for n_seeds, has in ((1, False), (2, True)):
+        (found,) = find_components(pd.DataFrame(crossed(n_seeds=n_seeds)), DRAWN).spreads
+        assert ("seed" in {one.factor for one in found.found.components}) is has
+
+
+def test_page_of_components_shows_what_is_missing_too(tmp_path: Path) -> None:
+    rows = [*crossed(), *({**row, "model": "<b>"} for row in crossed())]
+    found = find_components(pd.DataFrame(rows), DRAWN)
+    text = write_components_page(found, tmp_path, title="Spread", facts=[("size", "tiny")]).read_text()
+    assert ("split_seed" in text, text.count("<svg"), "All 24 cells have a score" in text) == (True, 1, True)
+    written = pd.read_csv(tmp_path / "components.csv")
+    assert written["variance"].tolist() == [one.variance for part in found.spreads for one in part.found.components]
+    assert "init\\_seed" in component_table(found).to_latex()
+    assert (tmp_path / "figures" / "components.pdf").is_file()
+    rows[0] |= {"score": None, "status": "failed"}
+    lacking = find_components(pd.DataFrame(rows), DRAWN)
+    assert [len(one.found.components) for one in lacking.spreads] == [0, 3]
+    shown = component_table(lacking).to_text()
+    assert "not combined equally often" in shown
+    empty = write_components_page(find_components(pd.DataFrame(rows[:1]), DRAWN), tmp_path, title="Spread")
+    assert "There is no component to draw" in empty.read_text()

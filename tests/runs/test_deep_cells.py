@@ -122,7 +122,7 @@ def test_numbers_of_nodes_and_graphs_are_learnt_together(model: str, world: Worl
     assert result.series["val/loss"] == pytest.approx([10**value for value in result.series["val/log10_mse"]], rel=1e-4)
 
 
-@pytest.mark.parametrize("encoding", ["lap2", "lap2-abs", "rw3", "order-random"])
+@pytest.mark.parametrize("encoding", ["lap2", "lap2-abs", "rw3", "order-random", "random3"])
 @pytest.mark.parametrize(
     "name", ["nodes", "nodes, whole features", "graphs", "links", "edges", "edges, several graphs"]
 )

@@ -52,6 +52,22 @@ def test_another_seed_gives_other_bits(any_world: Any, cell_on: Cells) -> None:
     assert first["series"]["train/loss"] != second["series"]["train/loss"]
 
 
+def test_seeds_of_weights_splits_and_perturbations_stand_for_that_of_the_cell(world: Worlds, cell_on: Cells) -> None:
+    def run(seed: int = 0, **chosen: int) -> dict[str, Any]:
+        cell = cell_on(world("graphs"), "GCN", epochs=2, seed=seed, hyperparameters=tuple(chosen.items()))
+        return bits(run_one(replace(cell, perturbation="random-features")))
+
+    names = ("init_seed", "split_seed", "perturbation_seed")
+    first, third = run(), run(3)
+    assert run(**dict.fromkeys(names, 3)) == third != first
+    assert run(3, **dict.fromkeys(names, 0)) == first
+    assert run(**dict.fromkeys(names, -1)) == first
+    for name in names:
+        found = run(**{name: 3})
+        assert found["series"] != first["series"], name
+        assert (found["split"] != first["split"]) is (name == "split_seed")
+
+
 def test_company_and_the_state_of_the_process_do_not_matter(typical_world: Any, world: Worlds, cell_on: Cells) -> None:
     cell = cell_on(typical_world, "GAT")
     alone = bits(run_one(cell))

@@ -93,6 +93,9 @@ REACH: dict[str, tuple[str, str, object, tuple[str, ...]]] = {
     "scoring": (GRAPHS, "per_batch", "per_batch", ("batch_size=3",)),
     "splits": (NODES, "random", "random", ()),
     "train_size": (NODES, "20", 20, ()),
+    "init_seed": (NODES, "4", 4, ()),
+    "split_seed": (NODES, "4", 4, ()),
+    "perturbation_seed": (NODES, "4", 4, ()),
     "features": (LINKS, "learned", "learned", ()),
     "scale": (NODES, "standard", "standard", ()),
     "encoding": (NODES, "rw4", "rw4", ()),
@@ -111,6 +114,8 @@ def test_every_setting_reaches_training(plan_for: PlanFor, name: str) -> None:
     epochs = 8 if name in {"stop_patience", "selection"} else 3
     (plain,) = plan_for(task, ["GCN"], *others, epochs=epochs).cells
     (cell,) = plan_for(task, ["GCN"], *others, f"{name}={text}", epochs=epochs).cells
+    if name == "perturbation_seed":
+        plain, cell = (replace(one, perturbation="random-features") for one in (plain, cell))
     assert fingerprint(cell) != fingerprint(plain)
     if name not in WITHOUT_PLACE:
         assert value_at(settings(cell), SETTINGS[name]) == value != value_at(settings(plain), SETTINGS[name])

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from gnz_track import errors
 from gnz_track.errors import BadValue
-from gnz_track.text import visible
+from gnz_track.text import first_names, visible
 
 if TYPE_CHECKING:
     from gnz_track.report.tables.summary import SummaryRow
@@ -122,6 +122,8 @@ def see(commands: str, address: Address) -> str:
 
 # More addresses than these tell nobody more.
 MOST_LINKS = 3
+# Failed cells that are named of one reason.
+MOST_CELLS = 10
 
 
 def say_links(address: Address, sweep: str, *, url: str = "", err: bool = False) -> None:
@@ -237,7 +239,8 @@ def print_failures(failed: Sequence[CellResult]) -> None:
     for result in failed:
         groups.setdefault(_reason(result), []).append(result.cell.label)
     for text, cells in groups.items():
-        sys.stderr.write(f"\n{len(cells)} failed: {visible(', '.join(cells))}\n{visible(text, keeps_lines=True)}")
+        listed = visible(first_names(cells, MOST_CELLS))
+        sys.stderr.write(f"\n{len(cells)} failed: {listed}\n{visible(text, keeps_lines=True)}")
 
 
 def _reason(result: CellResult) -> str:

@@ -21,9 +21,10 @@ from gnz_track.errors import BadValue, DuplicateName, GnzError
 from gnz_track.files import write_whole
 from gnz_track.records import from_json, to_json
 from gnz_track.registry import PluginWarning
+from gnz_track.text import split_names
 from gnz_track.types import Category, DatasetRow, Task, TaskType
 
-__all__ = ["AddedDataset", "added_rows", "added_tasks", "keep", "load", "remove"]
+__all__ = ["AddedDataset", "added_rows", "added_tasks", "is_added", "keep", "load", "remove"]
 
 _FOLDER = "own"
 _LOADER = "gnz_track.datasets.own.added:load"
@@ -51,8 +52,10 @@ class AddedDataset:
     @property
     def reading(self) -> dict[str, Any]:
         """The options of its reader that are not the usual ones."""
-        values = {name: getattr(self, name) for name in ("label", "is_directed", "allow_unlabelled")}
-        return {name: value for name, value in {**values, "ignore": list(self.ignore)}.items() if value}
+        values = {name: getattr(self, name) for name in ("is_directed", "allow_unlabelled")}
+        labels = split_names(self.label)
+        values |= {"label": labels if len(labels) > 1 else self.label, "ignore": list(self.ignore)}
+        return {name: value for name, value in values.items() if value}
 
     def row(self) -> DatasetRow:
         """Return its row in the table of datasets."""
@@ -98,6 +101,11 @@ def load(folder: str | Path, *, file: str = "", **options: Any) -> Any:
 def added_rows() -> dict[str, DatasetRow]:
     """Return the rows of all datasets that were added on this machine, by name."""
     return {name: one.row() for name, one in _read_all().items()}
+
+
+def is_added(row: DatasetRow) -> bool:
+    """Tell the row of a dataset that was added on this machine from all others."""
+    return row.loader == _LOADER
 
 
 def added_tasks() -> dict[str, Task]:

@@ -5,7 +5,8 @@ What is asked follows from where the labels are: of nodes, of edges, of graphs, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import TASKS
+from gnz_track.datasets.collation import is_multi_label
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.datasets.own.graphs import read_network, read_tables
 from gnz_track.datasets.own.tasks import task_from_dataset
@@ -56,13 +58,16 @@ def files_of(path: Path) -> dict[str, Path]:
 
 
 def read_own(path: str | Path, **options: Any) -> Any:
-    """Read graphs of one's own from a file or a folder, with the options of :func:`read_tables`."""
+    """Read graphs of one's own from a file or a folder, with the options of :func:`read_tables`.
+
+    Errors name these as options of the command line.
+    """
     files = files_of(Path(path).expanduser())
     if CARD in files:
         return _read_frozen(Path(path).expanduser())
+    options["speaks_flags"] = True
     if "network" in files:
-        given = {name: value for name, value in options.items() if name != "is_directed"}
-        return read_network(files["network"], **given)
+        return read_network(files["network"], **options)
     return read_tables(files["edges"], files.get("nodes"), files.get("graphs"), **options)
 
 
@@ -78,7 +83,7 @@ def _read_frozen(folder: Path) -> Any:
 
 
 def pose(name: str, found: Any, asked: Iterable[TaskType] = ()) -> TaskType:
-    """Return the type of task that labels ask for, or the one that the user does; numbers of nodes are refused.
+    """Return the type of task that labels ask for, or the one that the user does.
 
     Parameters
     ----------
@@ -96,13 +101,13 @@ def pose(name: str, found: Any, asked: Iterable[TaskType] = ()) -> TaskType:
     graphs: list[Data] = [graph for part in parts for graph in (part if isinstance(part, list) else [part])]
     posed = next((kind for kind, holds in _KINDS if holds(graphs)), None)
     if posed is None:
-        allowed = "classes (whole numbers or words): numbers of nodes and edges are not trained yet"
-        raise BadValue(f"the labels of {name}", "real numbers", allowed, command="--label ANOTHER_COLUMN")
+        allowed = "of one kind in all graphs: of nodes, of edges or of graphs; --task-type says which"
+        raise BadValue(f"the labels of {name}", "of several kinds", allowed, command="--task-type node_cls")
     return posed
 
 
-def _of_edges(graphs: list[Data]) -> bool:
-    return all("edge_label" in graph and not graph.edge_label.is_floating_point() for graph in graphs)
+def _of_edges(graphs: list[Data], *, is_real: bool) -> bool:
+    return all("edge_label" in graph and graph.edge_label.is_floating_point() == is_real for graph in graphs)
 
 
 def _has_y(graphs: list[Data], *, of_graphs: bool, is_real: bool) -> bool:
@@ -110,7 +115,10 @@ def _has_y(graphs: list[Data], *, of_graphs: bool, is_real: bool) -> bool:
     if any("y" not in graph for graph in graphs):
         return False
     whole = len(graphs) > 1 and all(graph.y.size(0) == 1 for graph in graphs)
-    return whole == of_graphs and all(torch.as_tensor(graph.y).is_floating_point() == is_real for graph in graphs)
+    are_real = {torch.as_tensor(graph.y).is_floating_point() for graph in graphs}
+    if are_real == {True} and is_multi_label(torch.cat([graph.y for graph in graphs])):
+        are_real = {False}
+    return whole == of_graphs and are_real == {is_real}
 
 
 def _has_nothing(graphs: list[Data]) -> bool:
@@ -119,30 +127,31 @@ def _has_nothing(graphs: list[Data]) -> bool:
 
 # Type of task -> what graphs have that pose it, the first that fits.
 _KINDS: tuple[tuple[TaskType, Callable[[list[Data]], bool]], ...] = (
-    (TaskType.edge_cls, _of_edges),
-    (TaskType.node_cls, lambda graphs: _has_y(graphs, of_graphs=False, is_real=False)),
-    (TaskType.graph_cls, lambda graphs: _has_y(graphs, of_graphs=True, is_real=False)),
-    (TaskType.graph_reg, lambda graphs: _has_y(graphs, of_graphs=True, is_real=True)),
+    (TaskType.edge_cls, partial(_of_edges, is_real=False)),
+    (TaskType.edge_reg, partial(_of_edges, is_real=True)),
+    (TaskType.node_cls, partial(_has_y, of_graphs=False, is_real=False)),
+    (TaskType.node_reg, partial(_has_y, of_graphs=False, is_real=True)),
+    (TaskType.graph_cls, partial(_has_y, of_graphs=True, is_real=False)),
+    (TaskType.graph_reg, partial(_has_y, of_graphs=True, is_real=True)),
     (TaskType.link_pred, _has_nothing),
 )
 
 
-def task_of_file(name: str, *, label: str = "", asked: Iterable[TaskType] = (), epochs: int = 30) -> Task:
+def task_of_file(name: str, *, asked: Iterable[TaskType] = (), epochs: int = 30, **options: Any) -> Task:
     """Return the task of a file or a folder, called as the file is; a name of the catalogue keeps its ending.
 
     Parameters
     ----------
     name
         The path as it was typed.
-    label
-        Column or attribute of the labels.
     asked, epochs
         Types of task that the user names, and the length of training where the user names none.
+    **options
+        As of :func:`gnz_track.datasets.own.graphs.read_tables`.
     """
     path = Path(name).expanduser()
     if not path.exists():
         raise BadValue("the data", name, f"a file that exists: {_ALLOWED}", command=_COMMAND)
-    options: Mapping[str, Any] = {"label": label} if label else {}
     found = read_own(path, **options)
     file = path.resolve()
     called = next(one for one in (file.stem, file.name, f"{file.name} (file)") if one not in TASKS)

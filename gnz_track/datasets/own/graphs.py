@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.own.tables import (
     SPLITS,
+    TIME,
     Reading,
     Table,
     labels_of,
@@ -23,6 +24,7 @@ from gnz_track.datasets.own.tables import (
     open_table,
     read_options,
     split_of,
+    times_of,
 )
 from gnz_track.errors import BadValue, UnknownName
 
@@ -38,7 +40,8 @@ def read_tables(edges: Source, nodes: Source | None = None, graphs: Source | Non
     """Read one graph, or many, from tables: CSV, TSV or parquet files, or pandas frames.
 
     Labels of nodes, graphs or edges are column ``label="label"`` of their table, published parts its column ``split``
-    (train, val, test); all other columns are features and must be numbers, but for those in ``ignore=``. Edges go both
+    (train, val, test), and times for a temporal split its column ``time``; all other columns are features and must be
+    numbers, but for those in ``ignore=``. Edges go both
     ways unless ``is_directed=True``; missing labels are an error unless ``allow_unlabelled=True``. Returns what
     ``task_from_dataset`` takes: a ``Data``, a list of them, or (train, val, test).
 
@@ -78,9 +81,9 @@ def read_network(path: str | Path, **options: Any) -> Data:
 
 def from_networkx(graph: nx.Graph, **options: Any) -> Data:
     """Turn a networkx graph into a ``Data``, with the options of :func:`read_tables`; attributes are the columns."""
-    if "is_directed" in options:
-        raise BadValue("is_directed", options["is_directed"], "nothing: the graph says it; see its to_directed()")
     reading = read_options({"label": (), "is_directed": graph.is_directed(), **options})
+    if "is_directed" in options:
+        raise BadValue(reading.say("is_directed"), options["is_directed"], "nothing: the graph says it itself")
     places = list(graph.nodes)
     numbers = {node: number for number, node in enumerate(places)}
     ends = list(graph.edges(data=True))
@@ -168,7 +171,7 @@ def _find_ends(edges: Table, numbers: Mapping[Any, int], graph_of: Array) -> Arr
 
 def _add_nodes(whole: Data, nodes: Table, reading: Reading) -> None:
     x, y, split = (
-        numbers_of(nodes, ("id", "graph", "split", *reading.labels), reading),
+        numbers_of(nodes, ("id", "graph", "split", TIME, *reading.labels), reading),
         labels_of(nodes, reading),
         split_of(nodes),
     )
@@ -176,6 +179,8 @@ def _add_nodes(whole: Data, nodes: Table, reading: Reading) -> None:
         whole.x = x
     if y is not None:
         whole.y = y
+    if (times := times_of(nodes)) is not None:
+        whole.time = times
     if split is not None:
         for number, part in enumerate(_PARTS):
             whole[f"{part}_mask"] = split == number
@@ -183,20 +188,25 @@ def _add_nodes(whole: Data, nodes: Table, reading: Reading) -> None:
 
 def _add_edges(whole: Data, edges: Table, ends: Array, reading: Reading) -> None:
     """Add edges, both ways where they have no direction, and their labels, features and parts."""
-    taken = ("source", "target", "graph", "split", *reading.labels)
+    taken = ("source", "target", "graph", "split", TIME, *reading.labels)
+    times = times_of(edges)
     features, labels, split = numbers_of(edges, taken, reading), labels_of(edges, reading), split_of(edges)
     pairs = torch.from_numpy(ends)
     keep = torch.arange(pairs.size(1))
     if not reading.is_directed:
-        keep = _distinct_rows(edges, ends, is_plain=features is None and labels is None)
+        keep = _distinct_rows(edges, ends, reading, times, is_plain=features is None and labels is None)
     both = pairs[:, keep]
     is_loop = both[0] == both[1]
     back = torch.empty(0, dtype=torch.int64) if reading.is_directed else keep[~is_loop]
     whole.edge_index = torch.cat([both, pairs[:, back].flip(0)], dim=1)
     if features is not None:
         whole.edge_attr = torch.cat([features[keep], features[back]])
+    if times is not None:
+        whole.edge_time = torch.cat([times[keep], times[back]])
     if labels is not None:
         whole.edge_label_index, whole.edge_label = both, labels[keep]
+        if times is not None:
+            whole.edge_label_time = times[keep]
         if features is not None:
             whole.edge_label_attr = features[keep]
         if split is not None:
@@ -204,14 +214,15 @@ def _add_edges(whole: Data, edges: Table, ends: Array, reading: Reading) -> None
                 whole[f"{part}_edge_mask"] = split[keep] == number
 
 
-def _distinct_rows(edges: Table, ends: Array, *, is_plain: bool) -> Tensor:
-    """Return the first row of each undirected edge; rows that say something of an edge may not repeat it."""
+def _distinct_rows(edges: Table, ends: Array, reading: Reading, times: Tensor | None, *, is_plain: bool) -> Tensor:
+    """Return the first row of each undirected edge, in time; rows that say something of an edge may not repeat it."""
     low, high = np.sort(ends, axis=0)
     codes = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     if not is_plain:
-        allowed = "each undirected edge once; {first} has it too (or is_directed=True)"
+        allowed = f"each undirected edge once; {{first}} has it too (or {reading.say('is_directed')})"
         _refuse_repeated(edges, codes.tolist(), "source", allowed)
-    return torch.from_numpy(np.sort(np.unique(codes, return_index=True)[1]))
+    order = np.arange(len(codes)) if times is None else np.argsort(times.numpy(), kind="stable")
+    return torch.from_numpy(np.sort(order[np.unique(codes[order], return_index=True)[1]]))
 
 
 def _cut_graph(whole: Data, is_of_it: Array) -> Data:
@@ -220,7 +231,10 @@ def _cut_graph(whole: Data, is_of_it: Array) -> Data:
     place = torch.full((len(is_of_it),), -1)
     place[nodes] = torch.arange(nodes.numel())
     graph = Data(num_nodes=nodes.numel())
-    of_edges = {"edge_index": ("edge_attr",), "edge_label_index": ("edge_label", "edge_label_attr")}
+    of_edges = {
+        "edge_index": ("edge_attr", "edge_time"),
+        "edge_label_index": ("edge_label", "edge_label_attr", "edge_label_time"),
+    }
     of_edges["edge_label_index"] += tuple(f"{part}_edge_mask" for part in _PARTS)
     for ends, fields in of_edges.items():
         if ends in whole:
@@ -229,7 +243,7 @@ def _cut_graph(whole: Data, is_of_it: Array) -> Data:
             for name in fields:
                 if name in whole:
                     graph[name] = whole[name][is_here]
-    for name in ("x", "y", *(f"{part}_mask" for part in _PARTS)):
+    for name in ("x", "y", TIME, *(f"{part}_mask" for part in _PARTS)):
         if name in whole:
             graph[name] = whole[name][nodes]
     return graph

@@ -19,19 +19,48 @@ from torch import Tensor
 
 from gnz_track.errors import BadValue, UnknownName
 
-__all__ = ["SPLITS", "Reading", "Table", "labels_of", "numbers_of", "open_table", "read_options", "split_of"]
+__all__ = [
+    "SPLITS",
+    "TIME",
+    "Reading",
+    "Table",
+    "labels_of",
+    "numbers_of",
+    "open_table",
+    "read_options",
+    "split_of",
+    "times_of",
+]
 
+# Option -> how it is written on the command line, and in Python.
+_SAID = {
+    "label": ("--label {}", "label={}"),
+    "ignore": ("--ignore {}", "ignore=({},)"),
+    "is_directed": ("--directed", "is_directed=True"),
+    "allow_unlabelled": ("--unlabelled", "allow_unlabelled=True"),
+}
+# Column of the times by which a temporal split divides.
+TIME = "time"
 SPLITS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Options for reading tables: the column (or columns) of labels, those to leave out, and what is allowed."""
+    """Options for reading tables: the column (or columns) of labels, those to leave out, and what is allowed.
+
+    Where it ``speaks_flags``, errors name options of the command line in place of arguments.
+    """
 
     label: str | tuple[str, ...] = "label"
     ignore: tuple[str, ...] = ()
     is_directed: bool = False
     allow_unlabelled: bool = False
+    speaks_flags: bool = False
+
+    def say(self, option: str, value: str = "") -> str:
+        """Return an option as it is given: a flag on the command line, an argument in Python."""
+        flag, argument = _SAID[option]
+        return flag.format(value) if self.speaks_flags else argument.format(repr(value))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -140,24 +169,25 @@ def numbers_of(table: Table, taken: Sequence[str], reading: Reading) -> Tensor |
     """
     names = [name for name in table.frame.columns if name not in {*taken, *reading.ignore}]
     for name in names:
-        _check_number(table, name)
+        _check_number(table, name, reading)
     if not names:
         return None
     return torch.from_numpy(table.frame[names].to_numpy(dtype=np.float32, copy=True))
 
 
-def _check_number(table: Table, name: str) -> None:
-    found = table.frame[name]
+def _check_number(table: Table, name: str, reading: Reading) -> None:
+    found, called = table.frame[name], str(name)
     if found.dtype.kind not in "biuf":
         is_text = pd.to_numeric(found, errors="coerce").isna() & found.notna()
         remedy = (
-            f"numbers. If it is what is to be predicted: label={str(name)!r}. Else leave it out by "
-            f"ignore=({str(name)!r},), or encode it: "
-            f"pandas.get_dummies(frame, columns=[{str(name)!r}], dtype=float)"
+            f"numbers. If it is what is to be predicted: {reading.say('label', called)}. Else leave it out by "
+            f"{reading.say('ignore', called)}, or encode it: "
+            f"pandas.get_dummies(frame, columns=[{called!r}], dtype=float)"
         )
         table.refuse(is_text if is_text.any() else np.ones(len(found), dtype=bool), name, remedy)
     is_odd = ~np.isfinite(found.to_numpy(dtype=np.float64))
-    table.refuse(is_odd, name, "finite numbers: fill in or drop such lines, or leave the column out by ignore=")
+    left_out = reading.say("ignore", called)
+    table.refuse(is_odd, name, f"finite numbers: fill in or drop such lines, or leave the column out by {left_out}")
 
 
 def labels_of(table: Table, reading: Reading) -> Tensor | None:
@@ -179,7 +209,7 @@ def _one_label(table: Table, name: str, reading: Reading) -> Tensor:
     found = table.column(name)
     is_missing = found.isna()
     if not reading.allow_unlabelled:
-        table.refuse(is_missing, name, "a label in every line. If some have none: allow_unlabelled=True")
+        table.refuse(is_missing, name, f"a label in every line. If some have none: {reading.say('allow_unlabelled')}")
     known = found[~is_missing]
     if known.dtype.kind not in "biuf":
         classes = sorted({str(value) for value in known})
@@ -205,3 +235,16 @@ def split_of(table: Table) -> Tensor | None:
     parts = found.map(SPLITS)
     table.refuse(parts.isna() & found.notna(), "split", ", ".join(SPLITS) + " or nothing")
     return torch.from_numpy(parts.fillna(-1).to_numpy(dtype=np.int64, copy=True))
+
+
+def times_of(table: Table) -> Tensor | None:
+    """Return the time of each row ``[n]``, a number or a date as days since 1970; None without a column ``time``."""
+    if TIME not in table:
+        return None
+    found = table.frame[TIME]
+    if found.dtype.kind not in "biuf":
+        dates = pd.to_datetime(found, errors="coerce", utc=True, format="ISO8601")
+        table.refuse(dates.isna(), TIME, "a number or a date as 2026-11-20 in every line")
+        found = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    table.refuse(~np.isfinite(found.to_numpy(dtype=np.float64)), TIME, "a number or a date in every line")
+    return torch.from_numpy(found.to_numpy(dtype=np.int64 if found.dtype.kind in "biu" else np.float64, copy=True))

@@ -7,6 +7,7 @@ binary search per draw.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +17,7 @@ from torch import Generator, Tensor
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped_tensors import digest_of
 from gnz_track.datasets.splits.nodes_and_graphs import LINK_SHARES, check_policy, takes_published
+from gnz_track.datasets.splits.temporal import TEMPORAL, cut_in_time, times_of
 from gnz_track.errors import SplitImpossible
 from gnz_track.seeds import derive
 
@@ -115,8 +117,9 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int, is_blind: boo
     as by PyG's ``RandomLinkSplit``, but no part is empty. An undirected edge counts once and passes messages both ways;
     repeated edges count once; self-loops pass messages and are never scored.
 
-    Under "fifths" it is 16 % and 20 %, directions are dropped, and self-loops pass no message. Non-edges of every part
-    are pairs that are an edge in no part, which is the usual protocol.
+    Under "temporal" the latest 10 % are tested, and those before them validate; an edge that is repeated is of the time
+    at which it was first there. Under "fifths" it is 16 % and 20 %, directions are dropped, and self-loops pass no
+    message. Non-edges of every part are pairs that are an edge in no part, which is the usual protocol.
 
     Parameters
     ----------
@@ -130,14 +133,7 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int, is_blind: boo
         return published.without_test() if is_blind else published
     is_directed = dataset.is_directed and policy not in LINK_SHARES
     edges, loops = _distinct_edges(dataset, policy, is_directed=is_directed)
-    n_edges = edges.size(1)
-    n_val, n_test = (max(1, int(share * n_edges)) for share in LINK_SHARES.get(policy, (VALIDATION, TEST)))
-    n_train = n_edges - n_val - n_test
-    if n_train < 1:
-        raise SplitImpossible(dataset.name, policy, f"{n_edges} edges without self-loops, at least 3 are needed")
-    order = torch.randperm(n_edges, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "links")))
-    sizes = [n_train, n_val, n_test]
-    positives = edges[:, order].split(sizes, dim=1)
+    positives: tuple[Tensor, ...] = tuple(_divide(edges, dataset, policy, seed, is_directed=is_directed))
     known, basis = edges, dataset.digest
     if is_blind:
         positives = (*positives[:2], edges[:, :0])
@@ -300,6 +296,34 @@ def _distinct_edges(dataset: FrozenDataset, policy: str, *, is_directed: bool) -
     is_loop = edges[0] == edges[1]
     scored = edges[:, ~is_loop] if is_directed else edges[:, edges[0] < edges[1]]
     return scored, edges[:, is_loop]
+
+
+def _divide(edges: Tensor, dataset: FrozenDataset, policy: str, seed: int, *, is_directed: bool) -> Sequence[Tensor]:
+    """Return the edges ``[2, n]`` of training, validation and test."""
+    n_edges = edges.size(1)
+    if policy == TEMPORAL:
+        times = _first_times(edges, dataset, is_directed=is_directed)
+        places = cut_in_time(times, (1 - VALIDATION - TEST, 1 - TEST), dataset, "link")
+        return [edges[:, part] for part in places]
+    n_val, n_test = (max(1, int(share * n_edges)) for share in LINK_SHARES.get(policy, (VALIDATION, TEST)))
+    n_train = n_edges - n_val - n_test
+    if n_train < 1:
+        raise SplitImpossible(dataset.name, policy, f"{n_edges} edges without self-loops, at least 3 are needed")
+    order = torch.randperm(n_edges, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "links")))
+    return edges[:, order].split([n_train, n_val, n_test], dim=1)
+
+
+def _first_times(edges: Tensor, dataset: FrozenDataset, *, is_directed: bool) -> Tensor:
+    """Return the time ``[n]`` at which each of some different edges ``[2, n]``, in ascending order, was first there."""
+    source, target = dataset.tensors["edge_index"].long()
+    times = times_of(dataset, "link", source.numel())
+    if not is_directed:
+        source, target = torch.minimum(source, target), torch.maximum(source, target)
+    is_scored = source != target
+    codes = (source * dataset.n_nodes + target)[is_scored]
+    place = torch.searchsorted(edges[0] * dataset.n_nodes + edges[1], codes)
+    first = torch.empty(edges.size(1), dtype=times.dtype)
+    return first.scatter_reduce(0, place, times[is_scored], "amin", include_self=False)
 
 
 def _pairs_and_labels(positives: Tensor, negatives: Tensor) -> LinkPart:

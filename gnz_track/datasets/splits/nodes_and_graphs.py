@@ -23,6 +23,7 @@ from torch import Generator, Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped_tensors import digest_of
+from gnz_track.datasets.splits.temporal import TEMPORAL, cut_in_time, times_of
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.seeds import derive
 
@@ -52,6 +53,7 @@ POLICIES: dict[str, str] = {
     "five_folds": "as published; graphs without parts in five folds, of which the seed chooses one",
     "ten_folds": "as published; graphs without parts in ten folds, of which the seed chooses one",
     "fifths": "always drawn: 64/16/20 of linked nodes in five folds, of which the seed chooses one, and of links",
+    TEMPORAL: "by time or year of nodes, edges or graphs: the earliest train, the latest are tested",
 }
 # Policy -> into how many folds it divides graphs without parts.
 FOLDS: dict[str, int] = {"five_folds": 5, "ten_folds": 10}
@@ -59,7 +61,7 @@ FOLDS: dict[str, int] = {"five_folds": 5, "ten_folds": 10}
 NODE_FOLDS: dict[str, int] = {"fifths": 5}
 # Policy -> the shares of links for validation and for test, where they are not the usual ones.
 LINK_SHARES: dict[str, tuple[float, float]] = {"fifths": (0.16, 0.2)}
-_NEVER_PUBLISHED = frozenset({"random", "fifths"})
+_NEVER_PUBLISHED = frozenset({"random", "fifths", TEMPORAL})
 _TRAIN, _TRAIN_AND_VAL = 0.6, 0.8
 _HELD_OUT_OF_GRAPHS = 0.1
 _IN_TRAIN, _IN_VAL, _IN_TEST = range(3)
@@ -118,8 +120,8 @@ def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
 
     "published" takes the masks of the dataset; of several columns, the one of number ``seed`` modulo their count.
     Without masks, the nodes of graphs with published parts follow their graph. Else, and under "random", 60/20/20 are
-    drawn by seed within each class. Folds concern graphs only, but for those of "fifths", see
-    :func:`draw_node_fold`.
+    drawn by seed within each class; under "temporal" they are 60/20/20 by time. Folds concern graphs only, but for
+    those of "fifths", see :func:`draw_node_fold`.
 
     Parameters
     ----------
@@ -131,6 +133,8 @@ def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     if policy in NODE_FOLDS:
         nodes = _numbers_where(_is_labelled(labels) & _is_linked(dataset))
         parts = Parts(*draw_node_fold(nodes, n_folds=NODE_FOLDS[policy], seed=seed))
+    elif policy == TEMPORAL:
+        parts = _split_by_time(dataset, "node", _is_labelled(labels), (_TRAIN, _TRAIN_AND_VAL))
     elif takes_published(policy) and has_masks:
         parts = _split_by_masks(dataset, "mask", _is_labelled(labels), seed)
     elif takes_published(policy) and dataset.split is not None:
@@ -147,7 +151,7 @@ def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
 
     "published" takes ``train_edge_mask``, ``val_edge_mask`` and ``test_edge_mask`` as :func:`split_nodes` takes masks
     of nodes. Otherwise the edges of several graphs follow their graph, as :func:`split_graphs` has it, and those of one
-    graph are drawn by seed, 60/20/20 within each class.
+    graph are drawn by seed, 60/20/20 within each class. Under "temporal" it is 60/20/20 by time.
 
     Parameters
     ----------
@@ -158,6 +162,8 @@ def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     has_masks = all(f"{name}_edge_mask" in dataset.tensors for name in ("train", "val", "test"))
     if takes_published(policy) and has_masks:
         parts = _split_by_masks(dataset, "edge_mask", _is_labelled(labels), seed)
+    elif policy == TEMPORAL:
+        parts = _split_by_time(dataset, "edge", _is_labelled(labels), (_TRAIN, _TRAIN_AND_VAL))
     elif len(dataset) > 1:
         graphs = split_graphs(dataset, policy=policy, seed=seed)
         parts = _within_graphs(label_pointer(dataset), graphs, _is_labelled(labels))
@@ -167,7 +173,7 @@ def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
 
 
 def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
-    """Split the graphs: the published parts where the dataset has them, else 80/10/10 drawn by seed, or folds.
+    """Split the graphs: the published parts where the dataset has them, else 80/10/10 by seed or time, or folds.
 
     Of several columns of parts, and of folds, the seed chooses one, as the module says.
 
@@ -185,6 +191,9 @@ def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     n = len(dataset)
     if n < 3:
         raise SplitImpossible(dataset.name, policy, f"{n} graphs, at least 3 are needed")
+    if policy == TEMPORAL:
+        shares = (1 - 2 * _HELD_OUT_OF_GRAPHS, 1 - _HELD_OUT_OF_GRAPHS)
+        return _split_by_time(dataset, "graph", torch.ones(n, dtype=torch.bool), shares)
     n_held_out = max(1, round(_HELD_OUT_OF_GRAPHS * n))
     order = torch.randperm(n, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "graphs")))
     drawn = order.split([n - 2 * n_held_out, n_held_out, n_held_out])
@@ -352,6 +361,12 @@ def _split_by_class(labels: Tensor, generator: Generator) -> Parts:
     to_val = rank >= (_TRAIN * size).round()
     to_test = rank >= (_TRAIN_AND_VAL * size).round()
     return Parts(*(nodes[mask].sort().values for mask in (~to_val, to_val & ~to_test, to_test)))
+
+
+def _split_by_time(dataset: FrozenDataset, unit: str, is_labelled: Tensor, shares: tuple[float, float]) -> Parts:
+    examples = _numbers_where(is_labelled)
+    times = times_of(dataset, unit, is_labelled.numel())[examples]
+    return Parts(*(examples[places] for places in cut_in_time(times, shares, dataset, unit)))
 
 
 def _numbers_where(mask: Tensor) -> Tensor:

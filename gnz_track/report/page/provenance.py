@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
+from gnz_track.errors import GnzError
 from gnz_track.models.catalogue import MODELS
 from gnz_track.registry import is_target
+from gnz_track.runs.protocol_files import read_protocol
 from gnz_track.seeds import format_seeds
 from gnz_track.stats.comparison.choices import Choices
 from gnz_track.training.protocols import PROTOCOLS
@@ -83,7 +87,7 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choi
 
     Models of somebody's own are named by the path that imports them. What has neither a name nor a path that a command
     knows (made in Python, or with hyperparameters that a protocol gives to some) is trained again from the record of
-    one of its runs.
+    one of its runs; so is what a protocol file asked for that is not here, or says something else by now.
 
     Parameters
     ----------
@@ -99,8 +103,8 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choi
     store = str(config.get("store", ""))
     at = ["--store", store] if store else []
     table = table.assign(words=_words_of_settings(table))
-    table = table.assign(called=_names_of_models(table))
-    is_named = table["task"].isin(_named_tasks()) & (table["called"] != "")
+    table = table.assign(called=_names_of_models(table), how=_words_of_protocols(table))
+    is_named = table["task"].isin(_named_tasks()) & (table["called"] != "") & (table["how"] != "")
     groups = table[is_named].groupby(["suite", "protocol", "words"], sort=False)
     # Cells without a setting come first.
     commands = [
@@ -109,6 +113,10 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choi
     ][:MOST_OWN]
     own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model", "hyperparameters"])
     commands += [shlex.join(["gnz", "reproduce", row.run_id, *at]) for row in own.itertuples()][:MOST_OWN]
+    lost = distinct(table[table["how"] == ""], "protocol")
+    commands += [
+        f"# no file of a protocol here is {label} by its content; the runs have what it said" for label in lost
+    ]
     sweep = _sweep(table, config)
     if sweep:
         commands.append(shlex.join(["gnz", "report", "--sweep", sweep, *_part(config), *_flags(choices), *at]))
@@ -170,6 +178,24 @@ def _words_of_settings(table: pd.DataFrame) -> list[str]:
     return [written[pair] for pair in pairs]
 
 
+def _words_of_protocols(table: pd.DataFrame) -> list[str]:
+    """Return how ``--protocol`` calls the protocol of each row; nothing where no name and no file here is that one."""
+    labels = {str(label) for label in table["protocol"]}
+    named = {row.label: row.name for row in PROTOCOLS.rows()}
+    files = _protocol_files() if labels - set(named) else {}
+    return [named.get(label) or files.get(label, "") for label in table["protocol"].map(str)]
+
+
+def _protocol_files() -> dict[str, str]:
+    """Return the protocols of YAML files of the working folder, and of its folder ``protocols``, by their label."""
+    found: dict[str, str] = {}
+    for file in sorted(file for place in (Path(), Path("protocols")) for file in place.glob("*.y*ml")):
+        with contextlib.suppress(GnzError, OSError):
+            # Any other YAML file may lie there too.
+            found.setdefault(read_protocol(file).label, f"./{file}")
+    return found
+
+
 def _path_of(model: str, source: str) -> str:
     """Return the import path by which a class of somebody's own gets the name that it has; nothing where none does."""
     is_of_class = is_target(source) and source.rpartition(":")[2] == model
@@ -209,7 +235,7 @@ def _name_cells(rows: pd.DataFrame) -> Iterator[str]:
     tasks, models = distinct(rows, "task"), distinct(rows, "called")
     yield from ("--task", ",".join(tasks), "--models", ",".join(models))
     yield from ("--seeds", format_seeds(sorted({int(seed) for seed in rows["seed"].dropna()})))
-    yield from ("--protocol", str(rows["protocol"].iloc[0]).partition("@")[0])
+    yield from ("--protocol", str(rows["how"].iloc[0]))
     # Where they differ, each task had its own number.
     epochs = distinct(rows, "epochs")
     yield from ("--epochs", epochs[0]) if len(epochs) == 1 else ()

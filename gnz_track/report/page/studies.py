@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gnz_track import __version__
-from gnz_track.report.figures.factors import draw_factor
+from gnz_track.report.figures.factors import draw_components, draw_factor
 from gnz_track.report.page.figures import ShownFigure
 from gnz_track.report.page.template import part_of_page, render_template, write_whole
-from gnz_track.report.study_effects import FactorEffect, StudyEffects
-from gnz_track.report.tables.factors import effect_table, interaction_table
+from gnz_track.report.study_effects import FactorEffect, StudyComponents, StudyEffects
+from gnz_track.report.tables.factors import component_table, effect_table, interaction_table
 from gnz_track.report.tables.table import ReportTable
 
-__all__ = ["write_study_page"]
+__all__ = ["write_components_page", "write_study_page"]
 
 TEMPLATE, STYLE = "study.html.j2", "report.css"
 KINDS = ("svg", "png", "pdf")
@@ -43,8 +43,46 @@ def write_study_page(
     facts
         (name, value) of what was run.
     """
-    target, figures = Path(folder), list(_draw(effects))
     tables = {"effects": effect_table(effects), "interactions": interaction_table(effects)}
+    warnings = [*map(str, effects.findings), *effects.left_out]
+    about = {"title": title, "description": description, "facts": facts, "warnings": warnings}
+    return _write_page(Path(folder), effects, list(_draw(effects)), tables, about)
+
+
+def write_components_page(
+    components: StudyComponents,
+    folder: str | Path,
+    *,
+    title: str,
+    description: str = "",
+    facts: Sequence[tuple[str, str]] = (),
+) -> Path:
+    """Write the page of a study of the spread of scores into a folder, with its table and figure as files beside it.
+
+    Parameters
+    ----------
+    components
+        Components of the spread.
+    folder
+        Folder to write into.
+    title, description
+        Heading of the page, and the sentence below.
+    facts
+        (name, value) of what was run.
+    """
+    drawn = draw_components(components.spreads)
+    shown = ShownFigure(name="components", title="Components of the spread of scores", task="", figure=drawn)
+    about = {"title": title, "description": description, "facts": facts, "warnings": []}
+    return _write_page(Path(folder), components, [shown], {"components": component_table(components)}, about)
+
+
+def _write_page(
+    target: Path,
+    found: StudyEffects | StudyComponents,
+    figures: Sequence[ShownFigure],
+    tables: Mapping[str, ReportTable],
+    about: Mapping[str, Any],
+) -> Path:
     for name, table in tables.items():
         if table.rows:
             for kind in ("csv", "md", "tex"):
@@ -55,16 +93,13 @@ def write_study_page(
         for kind in KINDS:
             shown.figure.savefig(drawn / f"{shown.name}.{kind}")
     content: dict[str, Any] = {
-        "title": title,
-        "description": description,
-        "facts": facts,
-        "sentences": effects.sentences,
+        **about,
+        "sentences": found.sentences,
         "tables": [(name, *_shown(table)) for name, table in tables.items() if table.rows],
         "figures": figures,
-        "missing": effects.missing[:MOST_MISSING],
-        "n_hidden": max(0, len(effects.missing) - MOST_MISSING),
-        "n_cells": effects.n_cells,
-        "warnings": [*map(str, effects.findings), *effects.left_out],
+        "missing": found.missing[:MOST_MISSING],
+        "n_hidden": max(0, len(found.missing) - MOST_MISSING),
+        "n_cells": found.n_cells,
         "css": part_of_page(STYLE),
         "version": __version__,
     }

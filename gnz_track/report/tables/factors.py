@@ -1,4 +1,4 @@
-"""Effects of the factors of a study as tables: each level against its reference, and by levels of other factors."""
+"""Results of a study as tables: each level against its reference, by levels of other factors, and components."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.report.figures.labels import ARROWS
-from gnz_track.report.study_effects import FactorEffect, StudyEffects, write_level
+from gnz_track.report.study_effects import FactorEffect, ScoreSpread, StudyComponents, StudyEffects, write_level
 from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, write_document, write_p
 from gnz_track.report.tables.table import ReportTable
 from gnz_track.stats.comparison.choices import TESTS
 
-__all__ = ["effect_table", "interaction_table"]
+__all__ = ["component_table", "effect_table", "interaction_table"]
+
+OF_SPREAD = (
+    "sd: standard deviation of scores from one level of a factor to another, in the unit of the metric; share: of the "
+    "sum of all variances. The rest is what factors do together, and all else that is random."
+)
+OF_COMPONENTS = ("task", "model", "mean", "component", "levels", "sd", "share", "remarks")
 
 COLUMNS = (
     "task",
@@ -83,6 +89,50 @@ def interaction_table(effects: StudyEffects) -> ReportTable:
         numbers=lambda: _frame(rows),
         latex=lambda look: _write_latex(rows, effects, look),
     )
+
+
+def component_table(components: StudyComponents) -> ReportTable:
+    """Return a row for each component of the spread of each model's scores on each task."""
+    return ReportTable(
+        columns=OF_COMPONENTS,
+        rows=tuple(row for one in components.spreads for row in _rows_of_spread(one)),
+        empty="no spread to decompose: no cell has a score",
+        notes=(
+            OF_SPREAD,
+            *(f"Method: {method}." for method in dict.fromkeys(one.found.method for one in components.spreads)),
+        ),
+        numbers=lambda: pd.DataFrame([fact for one in components.spreads for fact in _facts_of_spread(one)]),
+        latex=lambda look: _write_spreads(components, look),
+    )
+
+
+def _facts_of_spread(one: ScoreSpread) -> Iterator[dict[str, Any]]:
+    about = {"task": one.task, "model": one.model, "metric": one.metric, "mean": one.found.mean}
+    for part in one.found.components:
+        yield {**about, **vars(part), "n_runs": one.found.n_runs}
+
+
+def _rows_of_spread(one: ScoreSpread) -> Iterator[tuple[str, ...]]:
+    head = (f"{one.task} ({one.metric} {ARROWS[one.direction]})", one.model, _write_number(one.found.mean))
+    if not one.found.components:
+        yield (*head, "", "", "", "", one.found.note)
+    for place, part in enumerate(one.found.components):
+        share = "" if part.share is None else f"{part.share:.0%}"
+        note = one.found.note if not place else ""
+        yield (*head, part.factor, str(part.n_levels), _write_number(part.sd, ".3g"), share, note)
+
+
+def _write_spreads(components: StudyComponents, look: LatexLook) -> str:
+    head = r"Task & Model & Component & Levels & SD & Share \\"
+    lines = []
+    for one in components.spreads:
+        for part in one.found.components:
+            sd, share = _write_number(part.sd, ".3g"), "" if part.share is None else f"{part.share:.0%}"
+            names = [tex_name(name, longest=20) for name in (one.task, one.model, part.factor)]
+            cells = (*names, str(part.n_levels), sd, share.replace("%", r"\,\%"))
+            lines.append((1, " & ".join(cells) + r" \\"))
+    tabular = Tabular(columns="lllrrr@{}", head=(head,), rows=tuple(lines or [(1, r"\multicolumn{6}{l}{none} \\")]))
+    return write_document([tabular], [OF_SPREAD], look)
 
 
 def _row_of(one: FactorEffect) -> tuple[str, ...]:
