@@ -22,6 +22,7 @@ from torch_geometric.data import Data
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.problems.problem import check_outputs
 from gnz_track.training.acceleration import NeighbourSampler, Structure, key_of_batch, structure_of
+from gnz_track.training.acceleration.receptive_field import receptive_field_of
 from gnz_track.training.losses import choose_loss
 from gnz_track.types import CellSettings
 
@@ -133,6 +134,9 @@ class SampledObjective:
         """Return the loss of the first nodes of a batch."""
         n, n_nodes = batch.batch_size, batch.num_nodes
         labels = batch.y[:n]
+        field = receptive_field_of(model, batch.edge_index, torch.arange(n), n_nodes)
+        if field is not None:
+            batch.layer_edges, n_nodes = field.edges, field.n_rows
         logits = check_outputs(model, model(batch), n_nodes, self.width)
         return choose_loss(self.kind, self.loss_name)(logits[:n], labels), n
 

@@ -16,10 +16,12 @@ from gnz_track.models.graph_sage import GraphSAGE
 from gnz_track.models.graph_transformer import GraphTransformer
 from gnz_track.models.mlp import MLP
 from gnz_track.models.node_gin import NodeGIN
-from gnz_track.problems import nodes_and_edges
+from gnz_track.problems import nodes_and_edges, sampled
 from gnz_track.problems.nodes_and_edges import ClassObjective
+from gnz_track.problems.sampled import NeighbourBatches, SampledObjective
 from gnz_track.training.acceleration import accelerate, attach, kernels, release, sparsify
 from gnz_track.training.acceleration.receptive_field import Hop, receptive_field_of
+from gnz_track.training.acceleration.sampling import attach_rows
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="without compiled kernels no row is left out")
 
@@ -81,6 +83,26 @@ def test_few_nodes_give_what_all_give(
     assert torch.equal(state, all_state)
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(gradients, all_gradients, rtol=1e-5, atol=1e-6)
+
+
+def step_on_drawn(cls: Any) -> list[Tensor]:
+    """Return all gradients of the steps of an epoch on batches with drawn neighbours."""
+    graph = objective(is_sparse=False).data
+    data = Data(x=graph.x, y=torch.arange(N_NODES) % N_CLASSES, num_nodes=N_NODES)
+    data.edge_index = attach_rows(graph.edge_index, N_NODES)  # type: ignore[arg-type]
+    asked = SampledObjective(NeighbourBatches(data, (3, 3), ("x", "y")), torch.arange(40), 8, width=N_CLASSES)
+    model = model_of(cls, {})
+    torch.manual_seed(11)
+    for batch in asked.batches(torch.Generator().manual_seed(5)):
+        asked.loss(model, batch)[0].backward()  # type: ignore[no-untyped-call]
+    return [torch.get_rng_state(), *(one.grad for one in model.parameters() if one.grad is not None)]
+
+
+@pytest.mark.parametrize("cls", list(MODELS))
+def test_drawn_batches_give_what_all_their_nodes_give(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = step_on_drawn(cls)
+    monkeypatch.setattr(sampled, "receptive_field_of", lambda *_: None)
+    torch.testing.assert_close(found, step_on_drawn(cls), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("cls", "options"), CASES)
