@@ -35,14 +35,14 @@ DEGREE, FEATURES, CLASSES, HIDDEN, BATCH, FAN_OUTS = 10, 128, 16, 64, 1024, (10,
 MIB = 2**20
 
 
-def law(n_nodes: int, n_edges: int, *, batches: int = 3) -> float:
+def law(n_nodes: int, n_edges: int) -> float:
     """Return the bytes that a cell holds at most beside its libraries, as docs/large_graphs.md has it."""
     reached, drawn = BATCH, 0
     for fan_out in FAN_OUTS:
         drawn += reached * fan_out
         reached *= fan_out
-    of_batch = (BATCH + drawn) * 4 * (FEATURES + 4 * HIDDEN) + drawn * 40
-    return n_nodes * (8 * HIDDEN + 12 * CLASSES + 80) + 16 * n_edges + batches * of_batch + 150 * MIB
+    of_batches = (BATCH + drawn) * (12 * FEATURES + 16 * HIDDEN + 48)
+    return n_nodes * (8 * HIDDEN + 12 * CLASSES + 80) + 16 * n_edges + of_batches + 150 * MIB
 
 
 def _sizes_now() -> dict[str, int]:
@@ -156,7 +156,7 @@ def _ours(dataset: Any, batches: int, seeds: Any) -> Callable[[], Iterator[Any]]
     import torch
 
     from gnz_track.problems.inputs import mapped_graph_of
-    from gnz_track.problems.sampled import batches_from
+    from gnz_track.problems.sampled import Seeds, batches_from
     from gnz_track.types import CellSettings, TaskType
 
     settings = CellSettings(task_type=TaskType.node_cls, seed=0, neighbours="x".join(map(str, FAN_OUTS)))
@@ -167,7 +167,7 @@ def _ours(dataset: Any, batches: int, seeds: Any) -> Callable[[], Iterator[Any]]
 
     def epoch() -> Iterator[Any]:
         order = seeds[torch.randperm(seeds.numel(), generator=generator)][: batches * BATCH]
-        yield from graph.draw(order.split(BATCH), generator)
+        yield from graph.draw(map(Seeds, order.split(BATCH)), generator)
 
     return epoch
 

@@ -55,7 +55,16 @@ from gnz_track.public_names import find_public
 _PUBLIC = {
     "budgets": ("Width", "find_width", "refuse_beyond"),
     "building": ("Options", "build", "count_parameters", "load_parts", "options_of"),
-    "catalogue": ("MODELS", "describe", "describe_all", "readdress", "register_model", "renew_code", "usual_models"),
+    "catalogue": (
+        "MODELS",
+        "describe",
+        "describe_all",
+        "has_code_for_each_node",
+        "readdress",
+        "register_model",
+        "renew_code",
+        "usual_models",
+    ),
     "options": ("Defaults", "MOST_COUNTED", "Sizes"),
     "words": ("find_target", "parse_word"),
 }

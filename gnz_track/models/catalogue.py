@@ -28,6 +28,7 @@ __all__ = [
     "ROOM",
     "describe",
     "describe_all",
+    "has_code_for_each_node",
     "readdress",
     "register_model",
     "renew_code",
@@ -49,7 +50,8 @@ class BuiltIn(NamedTuple):
     """A model of this package.
 
     ``module`` lies below this room, and its class is called like the model unless ``module:Class`` says otherwise;
-    ``is_encoder`` says that heads carry its codes of nodes to each kind of problem, ``options`` belong to the name.
+    ``is_encoder`` says that heads carry its codes of nodes to each kind of problem, ``options`` belong to the name. One
+    that ``is_of_all`` has a code for every node of the graph that it was made for, and is of no use on parts of it.
     """
 
     name: str
@@ -59,6 +61,7 @@ class BuiltIn(NamedTuple):
     is_encoder: bool = False
     sweeps: str = BY_NAME
     options: Mapping[str, Any] = {}
+    is_of_all: bool = False
 
     @property
     def place(self) -> tuple[str, str]:
@@ -152,6 +155,7 @@ ROWS: tuple[BuiltIn, ...] = (
         _LINKS,
         "a code for every node (Koren et al., 2009)",
         sweeps=BUDGETED,
+        is_of_all=True,
     ),
     BuiltIn(
         "GatedGCN-E",
@@ -233,24 +237,28 @@ ROWS: tuple[BuiltIn, ...] = (
         "embeddings.factorisations",
         _NODES + _LINKS,
         "eigenvectors, then a linear map (Belkin and Niyogi, 2003)",
+        is_of_all=True,
     ),
     BuiltIn(
         "GraRep",
         "embeddings.factorisations",
         _NODES + _LINKS,
         "singular vectors of a power, then a linear map (Cao et al., 2015)",
+        is_of_all=True,
     ),
     BuiltIn(
         "DGILinear",
         "embeddings.dgi",
         _NODES + _LINKS,
         "codes by infomax, then a linear map (Velickovic et al., 2019)",
+        is_of_all=True,
     ),
     BuiltIn(
         "Node2Vec",
         "embeddings.node2vec",
         _NODES + _LINKS,
         "codes of random walks, then a linear map (Grover and Leskovec, 2016)",
+        is_of_all=True,
     ),
     BuiltIn(
         "LabelPropagation",
@@ -282,6 +290,7 @@ for _row in ROWS:
 # Class -> its module below this room. Rows, and with them all stores, name the room alone, so that modules may move.
 MODULES: dict[str, str] = dict(row.place for row in ROWS)
 _SWEEPS = {row.name: row.sweeps for row in ROWS}
+_OF_ALL = frozenset(f"{ROOM}:{row.place[0]}" for row in ROWS if row.is_of_all)
 _REMEDY = (
     "give the class an attribute task_types = {'node_cls', ...}, decorate it with @register_model(task_type=...), "
     "or pass (class, task_types, factory)"
@@ -352,6 +361,11 @@ def usual_models(*, has_budget: bool = False) -> list[ModelRow]:
     if has_budget:
         return [row for row in MODELS.rows() if _SWEEPS.get(row.name) == BUDGETED]
     return [_as_of_now(row) for row in MODELS.rows() if _SWEEPS.get(row.name, USUAL) == USUAL]
+
+
+def has_code_for_each_node(row: ModelRow) -> bool:
+    """Tell whether a model of the package has a code for every node of one graph, and is of no use on parts of it."""
+    return row.target in _OF_ALL
 
 
 def renew_code(row: ModelRow) -> ModelRow:

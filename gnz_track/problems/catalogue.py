@@ -55,7 +55,7 @@ def pose(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     if settings.optimiser.loss and kind.has_one_loss:
         raise BadValue(f"the loss of {name}", settings.optimiser.loss, "empty: it has one loss only")
     if settings.neighbours and not (kind.is_sampled and len(dataset) == 1):
-        allowed = f"all: they are drawn around nodes of one graph, and this is {name} of {len(dataset)}"
+        allowed = f"all: they are drawn around nodes and links of one graph, and this is {name} of {len(dataset)}"
         raise BadValue("neighbours", settings.neighbours, allowed, command="gnz run --set neighbours=all")
     problem = kind.pose(dataset, settings)
     encoding = parse_encoding(settings.encoding)

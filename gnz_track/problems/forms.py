@@ -17,7 +17,7 @@ __all__ = ["Form", "form_of"]
 ANY = -1
 EDGES, NUMBERS = ArrayForm(dtype="int64", shape=(2, ANY)), ArrayForm(dtype="int64", shape=(ANY,))
 # Examples of these are edges or pairs of nodes, which have to be named.
-_OF_PAIRS = frozenset({TaskType.link_pred, TaskType.edge_cls})
+_OF_PAIRS = frozenset({TaskType.link_pred, TaskType.edge_cls, TaskType.edge_reg})
 
 
 @dataclass(frozen=True, kw_only=True)

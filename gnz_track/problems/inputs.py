@@ -106,7 +106,7 @@ def mapped_graph_of(
         Those of :func:`whole_graph_of`.
     """
     data = _graph_of(dataset, message_edges, settings, split_digest=split_digest, in_training=in_training)
-    data.edge_index = attach_rows(data.edge_index, dataset.n_nodes)
+    data.edge_index = attach_rows(data.edge_index.contiguous(), dataset.n_nodes)
     return data
 
 

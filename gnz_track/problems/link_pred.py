@@ -21,7 +21,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.links import LinkPart, LinkSplit, split_links
 from gnz_track.errors import BadValue
 from gnz_track.problems.baselines import KnownScorer
-from gnz_track.problems.inputs import complete_sizes, whole_graph_of
+from gnz_track.problems.inputs import complete_sizes, mapped_graph_of, whole_graph_of
 from gnz_track.problems.problem import (
     Problem,
     ProblemKind,
@@ -30,6 +30,7 @@ from gnz_track.problems.problem import (
     known_classes,
     scored,
 )
+from gnz_track.problems.sampled import SampledLinks, batches_from
 from gnz_track.problems.scoring import score_answers
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING, Objective
@@ -66,11 +67,15 @@ class LinkObjective:
             batch.scored_pairs = places
             yield batch
 
+    def pairs_of(self, batch: Data) -> tuple[Tensor, Tensor]:
+        """Return the pairs ``[2, n]`` of a batch, and which of them are links ``[n]``."""
+        if "scored_pairs" not in batch:
+            return self.pairs, self.labels
+        return self.pairs[:, batch.scored_pairs], self.labels[batch.scored_pairs]
+
     def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
         """Return the cross-entropy of a batch of training pairs."""
-        pairs, labels = self.pairs, self.labels
-        if "scored_pairs" in batch:
-            pairs, labels = pairs[:, batch.scored_pairs], labels[batch.scored_pairs]
+        pairs, labels = self.pairs_of(batch)
         logits = model.decode(check_outputs(model, model.encode(batch), batch.num_nodes), pairs)
         return functional.binary_cross_entropy_with_logits(logits, labels), labels.numel()
 
@@ -117,6 +122,10 @@ class LinkBatches:
             batch.edge_label_index = torch.cat([links, self._draw(rows.numel(), generator)], dim=1)
             batch.edge_label = torch.cat([torch.ones(rows.numel()), torch.zeros(rows.numel())]).to(links.device)
             yield batch
+
+    def pairs_of(self, batch: Data) -> tuple[Tensor, Tensor]:
+        """Return the pairs ``[2, n]`` of a batch, and which of them are links ``[n]``."""
+        return batch.edge_label_index, batch.edge_label
 
     def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
         """Return the mean of the cross-entropy of links and of that of drawn pairs."""
@@ -229,8 +238,12 @@ def pose_links(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the links that a split hides."""
     split = split_links(dataset, policy=settings.splits, seed=settings.seed_of("split"), is_blind=settings.is_blind)
     every = torch.arange(dataset.n_nodes)
-    data = whole_graph_of(dataset, split.message_edges, settings, split_digest=split.digest, in_training=every)
-    objective, scorers = (_pose_published if split.is_published else _pose_drawn)(split, settings, data)
+    graph_of = mapped_graph_of if settings.neighbours else whole_graph_of
+    data = graph_of(dataset, split.message_edges, settings, split_digest=split.digest, in_training=every)
+    pairs, scorers = (_pose_published if split.is_published else _pose_drawn)(split, settings, data)
+    objective: Objective = pairs
+    if settings.neighbours:
+        objective = SampledLinks(pairs, batches_from(data, dataset, settings))
     return Problem(
         objective=objective,
         scorers=scorers,
@@ -241,7 +254,7 @@ def pose_links(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     )
 
 
-def _pose_drawn(split: LinkSplit, settings: CellSettings, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
+def _pose_drawn(split: LinkSplit, settings: CellSettings, data: Data) -> tuple[LinkObjective, dict[str, KnownScorer]]:
     move = settings.device
     train = split.train
     objective = LinkObjective(
@@ -251,7 +264,7 @@ def _pose_drawn(split: LinkSplit, settings: CellSettings, data: Data) -> tuple[O
     return objective, {name: LinkPredictionScorer(part.pairs.to(move), part.labels.to(move)) for name, part in parts}
 
 
-def _pose_published(split: LinkSplit, settings: CellSettings, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
+def _pose_published(split: LinkSplit, settings: CellSettings, data: Data) -> tuple[LinkBatches, dict[str, KnownScorer]]:
     def scorer(name: str, part: LinkPart) -> KnownScorer:
         # Training has no pairs of its own to be told from: those of validation, as published.
         links, others = _links_of(part)[0], _links_of(split.val if name == TRAINING else part)
@@ -295,4 +308,6 @@ def _ask(model: Any, dataset: FrozenDataset, settings: CellSettings) -> tuple[An
     return PublishedLinkScorer(pairs, labels).answers(model, codes)
 
 
-LINKS = ProblemKind(pose=pose_links, sizes=_sizes_of_links, ask=_ask, needs=("edge_index",), has_one_loss=True)
+LINKS = ProblemKind(
+    pose=pose_links, sizes=_sizes_of_links, ask=_ask, needs=("edge_index",), has_one_loss=True, is_sampled=True
+)

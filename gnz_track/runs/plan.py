@@ -20,7 +20,7 @@ from gnz_track.datasets.preparation import forget_loaded, prepare
 from gnz_track.datasets.scales import tell_scale
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
-from gnz_track.models.catalogue import renew_code
+from gnz_track.models.catalogue import has_code_for_each_node, renew_code
 from gnz_track.runs.fingerprint import code_of, tell_unseen
 from gnz_track.runs.protocol_resolution import find_override, hyperparameters_of, resolve
 from gnz_track.training.metrics import METRICS
@@ -43,6 +43,7 @@ __all__ = [
     "perturb_plan",
     "reason_against",
     "reason_against_sampling",
+    "refuse_sampling",
     "resolve_device",
     "tell_scales",
     "usual_epochs",
@@ -95,8 +96,10 @@ def reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
 
 def reason_against_sampling(task_type: TaskType, dataset: FrozenDataset) -> str:
     """Return why neighbours cannot be drawn for the batches of a task, nothing where they can."""
-    if task_type.unit != "node":
-        return f"neighbours are drawn around nodes of one graph, not for {task_type}"
+    is_relational = task_type is TaskType.link_pred and dataset.is_relational
+    if task_type.unit not in ("node", "link") or is_relational:
+        kind = "triples" if is_relational else task_type
+        return f"neighbours are drawn around nodes and links of one graph, not for {kind}"
     return "" if len(dataset) == 1 else "its graphs are batches, and neighbours are drawn in one large graph"
 
 
@@ -170,7 +173,7 @@ def make_plan(
         make = partial(_make_cell, task, resolved, epochs=length, device=device, code=code)
         for model in compatible:
             try:
-                _refuse_sampling(task, protocol, datasets[seeds[0]])
+                refuse_sampling(task, model, datasets[seeds[0]], protocol.neighbours)
                 given = hyperparameters_of(model, task, datasets[seeds[0]], protocol)
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
@@ -185,10 +188,23 @@ def make_plan(
     )
 
 
-def _refuse_sampling(task: Task, protocol: Protocol, dataset: FrozenDataset) -> None:
-    reason = reason_against_sampling(task.task_type, dataset) if protocol.neighbours else ""
-    if reason:
-        raise BadValue("neighbours", protocol.neighbours, f"all: {reason}")
+def refuse_sampling(task: Task, model: ModelRow, dataset: FrozenDataset, neighbours: str) -> None:
+    """Raise where neighbours are to be drawn and cannot be.
+
+    Parameters
+    ----------
+    task, model
+        The pair.
+    dataset
+        Data of the task.
+    neighbours
+        How many are drawn, hop by hop; nothing where graphs are taken whole.
+    """
+    reason = reason_against_sampling(task.task_type, dataset)
+    if not reason and has_code_for_each_node(model):
+        reason = f"{model.name} has a code for every node of the graph that it was made for"
+    if neighbours and reason:
+        raise BadValue("neighbours", neighbours, f"all: {reason}")
 
 
 def _read_all(datasets: Iterable[FrozenDataset], protocol: Protocol) -> None:

@@ -162,8 +162,8 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         asked = _materialise(model if is_ours(cell.model) else LentInputs(model), problem)
         facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
         seed, trained = derive(init_seed, _basis_of_batches(cell, problem), "batches"), facts.trained
-        # Until the next cell, which begins by giving back.
-        keep_freed_memory(even_large=is_ours(cell.model))
+        # Until the next cell, which begins by giving back. Codes of a large graph come once an epoch; these would stay.
+        keep_freed_memory(even_large=is_ours(cell.model) and not settings.neighbours)
         with compute_as_asked(model, settings, name=cell.model.name):
             parts = problem.objective, problem.scorers
             train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.datasets.scales import has_real_features
 from gnz_track.errors import BadValue, NothingToRun, SplitImpossible
-from gnz_track.runs.plan import Plan, Skipped, find_limits, reason_against_sampling
+from gnz_track.runs.plan import Plan, Skipped, find_limits, reason_against_sampling, refuse_sampling
 from gnz_track.runs.protocol_resolution import find_override, settings_of, width_of
 from gnz_track.runs.settings import (
     SETTINGS,
@@ -151,6 +151,8 @@ def _merge(cell: Cell, variant: Mapping[str, Value]) -> tuple[tuple[str, Value],
 
 def _changes_of(cell: Cell, variant: Variant, dataset: FrozenDataset) -> tuple[tuple[str, Value], ...]:
     """Return the hyperparameters of a variant, the width of its budget included; what cannot be is an error."""
+    if "neighbours" in variant:
+        refuse_sampling(cell.task, cell.model, dataset, _settings(cell, variant, dataset).neighbours)
     if "train_size" in variant:
         from gnz_track.problems.catalogue import count_training
 

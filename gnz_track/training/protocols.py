@@ -222,12 +222,12 @@ PROTOCOLS.add(
     Protocol(
         name="sampled",
         version=1,
-        optimisers={TaskType.node_cls: _DRAWN},
+        optimisers={TaskType.node_cls: _DRAWN, TaskType.link_pred: replace(_DRAWN, weight_decay=0.0)},
         selection=Selection.best_validation,
         patience=10,
         neighbours="10x10",
-        description="for large graphs: batches of 1,024 nodes with 10 neighbours drawn of each, twice; scored along "
-        "all edges at the best validation epoch",
+        description="for large graphs: batches of 1,024 nodes or pairs with 10 neighbours drawn of each, twice; scored "
+        "along all edges at the best validation epoch",
     ),
 )
 for _protocol in make_deep_protocols():

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +24,8 @@ from gnz_track.errors import BadValue
 from gnz_track.models.building import build
 from gnz_track.models.catalogue import MODELS
 from gnz_track.problems.catalogue import pose
-from gnz_track.problems.sampled import SampledObjective, prefetch
-from gnz_track.training.acceleration import layers
+from gnz_track.problems.sampled import SampledLinks, SampledObjective, prefetch
+from gnz_track.training.acceleration import NeighbourSampler, Structure, attach_rows, layers, structure_of
 from gnz_track.training.forwards import compute_as_asked
 from gnz_track.types import CellSettings, Optimiser, TaskType
 
@@ -136,7 +141,7 @@ def test_gathering_for_some_nodes_at_a_time_changes_no_score(
     model = build(MODELS.get("GraphSAGE"), TaskType.node_cls, problem.sizes, options=option).eval()
     with torch.no_grad(), compute_as_asked(model, _settings(), name="GraphSAGE"):
         expected = problem.objective.predict(model)
-        monkeypatch.setattr(layers, "ROWS", 32)
+        monkeypatch.setattr(layers, "GATHERED", 100)
         torch.testing.assert_close(problem.objective.predict(model), expected)
 
 
@@ -166,13 +171,138 @@ def test_an_encoding_and_a_scale_go_with_it(dataset: FrozenDataset) -> None:
         assert torch.equal(batch.x, whole.objective.inner.data.x[batch.n_id])  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("csl_generated", "graph_cls"), ("les_miserables", "link_pred"), ("tie_strengths", "edge_reg")]
-)
+# -------------------------------------------------------------------------------------------------------------- links
+
+
+def _links(home: Path, *, is_published: bool = False) -> FrozenDataset:
+    graph = _graph()
+    pairs = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]].sort(dim=0).values.unique(dim=1)
+    shown = Data(x=graph.x, edge_index=torch.cat([pairs, pairs.flip(0)], dim=1))
+    if is_published:
+        codes = pairs[0] * N + pairs[1]
+        others = torch.combinations(torch.arange(N)).t()
+        others = others[:, ~torch.isin(others[0] * N + others[1], codes)]
+        shown.train_link_index, shown.val_link_index, shown.test_link_index = pairs, others[:, :20], others[:, 20:40]
+        shown.val_non_link_index, shown.test_non_link_index = others[:, 40:60], others[:, 60:80]
+    return prepare(task_from_dataset("pairs", "link_pred", shown), seed=0, home=home)
+
+
+@pytest.mark.parametrize("parts", ["drawn", "published"])
+def test_pairs_come_with_what_is_drawn_around_their_ends_but_for_their_own_links(parts: str, tmp_path: Path) -> None:
+    dataset = _links(tmp_path, is_published=parts == "published")
+    settings = _settings(task_type=TaskType.link_pred, metric="auc")
+    problem, whole = (pose(dataset, replace(settings, neighbours=one)) for one in ("4x2", ""))
+    objective: Any = problem.objective
+    assert isinstance(objective, SampledLinks)
+    message_edges = set(map(tuple, whole.objective.data.edge_index.t().tolist()))  # type: ignore[attr-defined]
+    batches, after_key = list(objective.batches(_generator())), _generator()
+    torch.randint(2**62, (1,), generator=after_key)
+    expected = list(whole.objective.batches(after_key))
+    assert len(batches) == len(expected)
+    n_hidden = 0
+    for batch, other in zip(batches, expected, strict=True):
+        pairs, labels = whole.objective.pairs_of(other)  # type: ignore[attr-defined]
+        assert torch.equal(batch.n_id[batch.edge_label_index], pairs)
+        assert torch.equal(batch.edge_label, labels)
+        assert batch.x[:, 0].tolist() == batch.n_id.tolist()
+        drawn = set(map(tuple, batch.n_id[batch.edge_index].t().tolist()))
+        own = batch.n_id[batch.edge_label_index[:, batch.edge_label > 0]].t().tolist()
+        both = {tuple(pair) for pair in own} | {tuple(reversed(pair)) for pair in own}
+        assert drawn <= message_edges - both
+        n_hidden += len(both & message_edges)
+        assert structure_of(batch.edge_index, batch.num_nodes) is not None
+    assert n_hidden > 0
+
+
+def test_codes_and_scores_of_links_are_those_of_the_whole_graph(tmp_path: Path) -> None:
+    dataset, settings = _links(tmp_path), _settings(task_type=TaskType.link_pred, metric="auc")
+    problems = [pose(dataset, replace(settings, neighbours=one)) for one in ("4x2", "")]
+    torch.manual_seed(0)
+    model = build(MODELS.get("GCN"), TaskType.link_pred, problems[0].sizes)
+    loss, n = problems[0].objective.loss(model, next(problems[0].objective.batches(_generator())))
+    assert math.isfinite(float(loss.detach()))
+    assert n == 8
+    model.eval()
+    with torch.no_grad():
+        codes = [problem.objective.predict(model) for problem in problems]
+        scores = [one.scorers["test"].score(model, found, "auc") for one, found in zip(problems, codes, strict=True)]
+    torch.testing.assert_close(*codes)
+    assert scores[0] == scores[1]
+
+
+def test_edges_that_are_left_out_leave_rows_that_fit() -> None:
+    edges = torch.tensor([[0, 1, 2, 0, 1], [1, 1, 1, 2, 0]])
+    rows = structure_of(attach_rows(edges, 3), 3)
+    assert rows is not None
+    sampled = NeighbourSampler(rows.plain, [9]).sample(torch.tensor([1, 0, 2]), 0)
+    kept = sampled.keep(sampled.nodes[sampled.edge_index[0]] != 0)
+    found = structure_of(kept.edge_index, 3)
+    assert found is not None
+    usual = Structure(kept.edge_index, 3)
+    assert kept.edge_index.size(1) == kept.entries.numel() == 3
+    assert torch.equal(found.plain.pointers, usual.plain.pointers)
+    assert torch.equal(found.plain.columns, usual.plain.columns)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("csl_generated", "graph_cls"), ("tie_strengths", "edge_reg")])
 def test_what_cannot_be_sampled_is_refused(name: str, kind: str, tmp_path: Path) -> None:
     found = prepare(name, seed=0, home=tmp_path)
-    with pytest.raises(BadValue, match="neighbours is '4x2'; allowed: all: they are drawn around nodes of one graph"):
+    with pytest.raises(
+        BadValue, match="neighbours is '4x2'; allowed: all: they are drawn around nodes and links of one"
+    ):
         pose(found, _settings(task_type=TaskType(kind)))
+
+
+# ----------------------------------------------------------------------------------------------------------- memory
+
+# A cell in a process of its own; prints the bytes that it held at most and that are in no file, and those of features.
+IN_LITTLE_MEMORY = """
+import sys, threading
+from dataclasses import replace
+from pathlib import Path
+from gnz_track.datasets.catalogue import DATASETS
+from gnz_track.datasets.preparation import prepare_dataset
+from gnz_track.models.catalogue import MODELS
+from gnz_track.runs.run_one import run_one
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Cell, Task, TaskType
+
+def held():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+sizes = {"n_nodes": 60_000, "n_edges": 300_000, "n_features": 1024, "n_classes": 4}
+row = DATASETS.get("communities_20k")
+row = replace(row, options={**row.options, **sizes}, expected={"n_graphs": 1, **sizes})
+data = prepare_dataset(row, seed=0, home=Path(sys.argv[1]))
+protocol = replace(PROTOCOLS.get("sampled"), name="little", neighbours="4x4", hidden_channels=8)
+given = {"dataset_digest": data.digest, "data": str(data.folder), "hyperparameters": (("batch_size", 64),)}
+given |= {"task": Task("few", TaskType.node_cls), "model": MODELS.get("GraphSAGE"), "seed": 0, "epochs": 1}
+cell = Cell(protocol=protocol, **given)
+before, peaks, ends = held(), [0], threading.Event()
+def look():
+    while not ends.wait(0.005):
+        peaks.append(held())
+thread = threading.Thread(target=look)
+thread.start()
+result = run_one(cell)
+ends.set()
+thread.join()
+assert result.is_finished, result.failure
+print(max(peaks) - before, data.tensors["x"].nbytes)
+"""
+
+
+def test_a_cell_holds_less_than_the_features_alone_would_take(tmp_path: Path, root: Path) -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("the system does not tell what is in memory")
+    environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", IN_LITTLE_MEMORY, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    held, features = map(int, done.stdout.split())
+    assert features == 60_000 * 1024 * 4
+    assert held < 0.8 * features
 
 
 # ------------------------------------------------------------------------------------------------------ prefetching

@@ -25,6 +25,8 @@ from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Place, Plan, make_plan, resolve_device
 from gnz_track.runs.run_one import run_one
+from gnz_track.runs.settings import read_choice
+from gnz_track.runs.variants import vary_plan
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, Task, TaskType
 
@@ -295,10 +297,21 @@ def test_graphs_that_are_batches_are_not_sampled_and_told_so_before_training(pla
     plan = plan_for(tasks, ["GCN"], protocol=PROTOCOLS.get("sampled"))
     assert [cell.task.name for cell in plan.cells] == ["planted_partition", "smoothed_numbers"]
     assert {item.task: item.reason for item in plan.skipped} == {
-        "graph_families": "protocol 'sampled' trains node_cls, node_reg, not graph_reg",
+        "graph_families": "protocol 'sampled' trains node_cls, link_pred, node_reg, not graph_reg",
         "sbm_cluster_tiny": "neighbours is '10x10'; allowed: all: its graphs are batches, and neighbours are drawn in "
         "one large graph.",
     }
+
+
+def test_a_model_with_a_code_for_each_node_is_not_sampled(plan_for: Callable[..., Plan]) -> None:
+    plan = plan_for(["planted_partition"], ["GCN", "Node2Vec"], protocol=PROTOCOLS.get("sampled"))
+    assert [cell.model.name for cell in plan.cells] == ["GCN"]
+    assert "all: Node2Vec has a code for every node of the graph" in plan.skipped[0].reason
+    whole = plan_for(["planted_partition"], ["GCN", "Node2Vec"])
+    varied = vary_plan(whole, [read_choice("neighbours=3x3,all")])
+    found = [(cell.model.name, dict(cell.hyperparameters)["neighbours"]) for cell in varied.cells]
+    assert found == [("GCN", "3x3"), ("GCN", "all"), ("Node2Vec", "all")]
+    assert [item.model for item in varied.skipped] == ["Node2Vec neighbours=3x3"]
 
 
 def test_sampled_cells_are_cells_of_their_own_and_the_same_again(plan_for: Callable[..., Plan]) -> None:

@@ -224,13 +224,14 @@ def test_links_that_nobody_names_are_hidden_as_in_training(world: World, cell_on
     assert 0 <= found.scores["auc"] <= 1
 
 
-def test_labelled_edges_of_another_graph(world: World, cell_on: MakeCell) -> None:
-    stored = again(trained(cell_on(world("edges"))))
-    graph = bare(world("edges").graphs[0], "x", "edge_index", "edge_label_index", "edge_label_attr", "edge_label")
+@pytest.mark.parametrize("name", ["edges", "edges, numbers"])
+def test_labelled_edges_of_another_graph(name: str, world: World, cell_on: MakeCell) -> None:
+    stored = again(trained(cell_on(world(name))))
+    graph = bare(world(name).graphs[0], "x", "edge_index", "edge_label_index", "edge_label_attr", "edge_label")
     graph.edge_label_index = graph.edge_label_index[:, :5]
     graph.edge_label = graph.edge_label[:5]
     [found] = ask(stored, [graph]).parts
-    assert (found.kind, len(found.outputs), found.targets.tolist()) == ("edge", 5, graph.edge_label.tolist())
+    assert (found.kind, len(found.outputs), found.targets.flatten().tolist()) == ("edge", 5, graph.edge_label.tolist())
 
 
 EDGE = torch.tensor([[0], [1]])
@@ -264,6 +265,7 @@ def with_classes(classes: Tensor) -> Data:
         ),
         ("nodes", with_classes(torch.tensor([0, 1, 2, 3, 1])), "classes of the data is 4; allowed: at most 3"),
         ("edges", wide(4), "edges to be scored of the data is 'none'; allowed: edge_label_index"),
+        ("edges, numbers", wide(4), "edges to be scored of the data is 'none'; allowed: edge_label_index"),
     ],
 )
 def test_data_of_another_form_are_refused_in_words(

@@ -431,7 +431,7 @@ TASKS = (
 )
 
 LARGE_TASKS = (
-    _task("communities_20k", TaskType.node_cls, epochs=10),
+    _task("communities_20k", TaskType.node_cls, epochs=100),
     _task("communities_2m", TaskType.node_cls, epochs=10),
     _task("ogbn_arxiv", TaskType.node_cls, epochs=50),
     _task("ogbl_collab", TaskType.link_pred, epochs=20, metric="hits_at_50"),

@@ -78,8 +78,8 @@ from gnz_track.training.acceleration.structure import Structure, structure_of
 __all__ = ["FORWARDS", "accelerate", "release"]
 
 
-# Nodes whose neighbours are gathered at a time where no gradient is asked for.
-ROWS = 1 << 17
+# Numbers that are gathered of neighbours at a time where no gradient is asked for.
+GATHERED = 1 << 24
 
 
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
@@ -93,7 +93,7 @@ def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
         aggregation = "max" if type(layer.aggr_module) is MaxAggregation else "mean"
         gathered: Tensor = _choose(x.gather(structure.whole, aggregation), structure.rows_of_targets)
         return _join_root(layer, gathered, _choose(x, structure.rows_of_targets))
-    if not torch.is_grad_enabled() and x.size(0) > ROWS and structure.whole is structure:
+    if not torch.is_grad_enabled() and x.numel() > GATHERED and structure.whole is structure:
         return _sage_by_rows(layer, x, structure)
     sources = _choose(x, structure.rows_of_sources)
     gathered = _gather_rows(layer, sources, structure.plain, structure.degrees)
@@ -103,7 +103,7 @@ def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
 def _sage_by_rows(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
     """Compute some nodes at a time: what is gathered is as wide as features, of which a large graph has many."""
     out = torch.empty(0)
-    for rows in torch.arange(x.size(0)).split(ROWS):
+    for rows in torch.arange(x.size(0)).split(max(1, GATHERED // x.size(1))):
         gathered = _gather_rows(layer, x, structure.plain.choose(rows), structure.degrees[rows])
         found = _join_root(layer, gathered, x[rows])
         out = out if out.numel() else found.new_empty(x.size(0), found.size(1))

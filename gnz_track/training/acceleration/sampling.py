@@ -41,6 +41,14 @@ class Sampled(NamedTuple):
     edge_index: Tensor
     entries: Tensor
 
+    def keep(self, is_kept: Tensor) -> Sampled:
+        """Return the same nodes with some of the edges ``[n_edges]``."""
+        source, target = self.edge_index[:, is_kept]
+        n_nodes, edge_index = self.nodes.numel(), torch.stack([source, target])
+        pattern = Pattern.from_sorted(target, source, n_nodes, n_nodes)
+        structure = RowStructure(edge_index, pattern.pointers, pattern.columns)
+        return Sampled(self.nodes, attach(edge_index, n_nodes, structure=structure), self.entries[is_kept])
+
 
 class RowStructure(Structure):
     """Structure of edges whose rows are known, so that nothing is sorted."""
