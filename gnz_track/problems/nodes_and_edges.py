@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -74,6 +74,8 @@ class ClassObjective:
     # Another loss than the usual one.
     loss_name: str = ""
     kind: str = "classes"
+    # Number of layers -> what of the graph the loss sees through them.
+    fields: dict[int, Any] = field(default_factory=dict)
 
     def batches(self, generator: Generator) -> Iterator[Data]:
         """Yield the whole graph, once."""
@@ -82,10 +84,10 @@ class ClassObjective:
 
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
         """Return the loss of the training parts."""
-        field = receptive_field_of(model, batch.edge_index, self.rows, self.n_rows)
-        rows, n_rows = (self.rows, self.n_rows) if field is None else (field.rows, field.n_rows)
-        if field is not None:
-            batch.layer_edges = field.edges
+        seen = receptive_field_of(model, batch.edge_index, self.rows, self.n_rows, known=self.fields)
+        rows, n_rows = (self.rows, self.n_rows) if seen is None else (seen.rows, seen.n_rows)
+        if seen is not None:
+            batch.layer_edges = seen.edges
         logits = check_outputs(model, model(batch), n_rows, self.width)
         loss = choose_loss(self.kind, self.loss_name)
         return loss(logits.index_select(0, rows), self.labels), rows.numel()

@@ -80,7 +80,14 @@ class ReceptiveField:
     n_rows: int
 
 
-def receptive_field_of(model: nn.Module, edge_index: Tensor, rows: Tensor, n_nodes: int) -> ReceptiveField | None:
+def receptive_field_of(
+    model: nn.Module,
+    edge_index: Tensor,
+    rows: Tensor,
+    n_nodes: int,
+    *,
+    known: dict[int, ReceptiveField | None] | None = None,
+) -> ReceptiveField | None:
     """Return what layers have to compute for a loss that sees some nodes; None where all layers compute everything.
 
     Parameters
@@ -93,6 +100,9 @@ def receptive_field_of(model: nn.Module, edge_index: Tensor, rows: Tensor, n_nod
         The nodes ``[n]``.
     n_nodes
         How many nodes there are.
+    known
+        Those of the same edges and nodes that were made before, by the number of layers; with the edges they would be a
+        ring of references, and stay in memory.
     """
     chain: Callable[[], list[nn.Module]] | None = getattr(model, "chain", None)
     if chain is None or not type(model).__module__.startswith("gnz_track.models.") or kernels() is None:
@@ -102,10 +112,10 @@ def receptive_field_of(model: nn.Module, edge_index: Tensor, rows: Tensor, n_nod
         return None
     if not all(map(_may_leave_out, layers)) or not all(map(is_unwatched, model.modules())):
         return None
-    known = structure.fields.get(len(layers))
-    if known is None or known[0] is not rows:
-        known = structure.fields[len(layers)] = (rows, _make_field(structure, edge_index, rows, len(layers)))
-    return known[1]
+    known = {} if known is None else known
+    if len(layers) not in known:
+        known[len(layers)] = _make_field(structure, edge_index, rows, len(layers))
+    return known[len(layers)]
 
 
 def _may_leave_out(layer: Any) -> bool:

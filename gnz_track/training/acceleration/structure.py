@@ -56,8 +56,6 @@ class Structure:
         self._degrees: Tensor | None = None
         self._weights: dict[torch.dtype, Tensor] = {}
         self._kept: dict[Hashable, Tensor] = {}
-        # Number of layers -> nodes that a loss sees, and their receptive field.
-        self.fields: dict[int, tuple[Tensor, Any]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
         # Graphs are copied with what hangs on them; the rest is made again at first use.

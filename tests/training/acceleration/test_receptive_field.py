@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_few_nodes_give_what_all_give(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found, gradients, state = step(cls, options, is_sparse=is_sparse)
-    monkeypatch.setattr(nodes_and_edges, "receptive_field_of", lambda *_: None)
+    monkeypatch.setattr(nodes_and_edges, "receptive_field_of", lambda *_, **__: None)
     expected, all_gradients, all_state = step(cls, options, is_sparse=is_sparse)
     assert torch.equal(state, all_state)
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
@@ -101,7 +102,7 @@ def step_on_drawn(cls: Any) -> list[Tensor]:
 @pytest.mark.parametrize("cls", list(MODELS))
 def test_drawn_batches_give_what_all_their_nodes_give(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = step_on_drawn(cls)
-    monkeypatch.setattr(sampled, "receptive_field_of", lambda *_: None)
+    monkeypatch.setattr(sampled, "receptive_field_of", lambda *_, **__: None)
     torch.testing.assert_close(found, step_on_drawn(cls), rtol=1e-5, atol=1e-6)
 
 
@@ -119,7 +120,18 @@ def test_rows_are_left_out(cls: Any, options: dict[str, Any]) -> None:
     assert before == sorted(before, reverse=True)
     assert before[-1] == 6 == field.n_rows
     assert field.rows.tolist() == [4, 0, 1, 3, 5, 2]
-    assert receptive_field_of(model, data.edge_index, asked.rows, N_NODES) is field
+
+
+def test_fields_are_made_once_and_go_with_their_edges() -> None:
+    asked, model = objective(is_sparse=True), model_of(GCN, {})
+    for _ in range(2):
+        (batch,) = asked.batches(torch.Generator())
+        asked.loss(model, batch)
+    ((_, field),) = asked.fields.items()
+    assert batch.layer_edges is field.edges
+    held = weakref.ref(asked.data.edge_index.gnz_structure)  # type: ignore[union-attr]
+    del asked, batch, field
+    assert held() is None, "a ring of references holds it"
 
 
 def test_gradients_of_gradients_are_those_of_all() -> None:
