@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import statistics
 import subprocess
 import sys
 import threading
@@ -17,9 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gnz_track.datasets.catalogue import DATASETS
 from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.generators.large import large_communities
 from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.datasets.preparation import prepare
+from gnz_track.datasets.streaming import freeze_blocks
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build
 from gnz_track.models.catalogue import MODELS
@@ -27,7 +31,8 @@ from gnz_track.problems.catalogue import pose
 from gnz_track.problems.sampled import SampledLinks, SampledObjective, prefetch
 from gnz_track.training.acceleration import NeighbourSampler, Structure, attach_rows, layers, structure_of
 from gnz_track.training.forwards import compute_as_asked
-from gnz_track.types import CellSettings, Optimiser, TaskType
+from gnz_track.training.loop import train
+from gnz_track.types import CellSettings, Optimiser, Selection, TaskType
 
 N = 90
 
@@ -251,6 +256,32 @@ def test_what_cannot_be_sampled_is_refused(name: str, kind: str, tmp_path: Path)
         BadValue, match="neighbours is '4x2'; allowed: all: they are drawn around nodes and links of one"
     ):
         pose(found, _settings(task_type=TaskType(kind)))
+
+
+# ----------------------------------------------------------------------------------------------------------- scores
+
+
+def _score(dataset: FrozenDataset, seed: int, neighbours: str) -> float:
+    """Train GraphSAGE, and return its accuracy on test."""
+    optimiser = Optimiser(lr=0.01, weight_decay=5e-4, batch_size=100)
+    # An epoch of the whole graph is one step.
+    length = {"epochs": 40, "patience": 10} if neighbours else {"epochs": 300, "patience": 50}
+    about = {"seed": seed, "neighbours": neighbours, "optimiser": optimiser, **length}
+    settings = _settings(selection=Selection.best_validation, **about)
+    problem = pose(dataset, settings)
+    torch.manual_seed(seed)
+    model = build(MODELS.get("GraphSAGE"), TaskType.node_cls, problem.sizes)
+    with compute_as_asked(model, settings, name="GraphSAGE"):
+        trained = train(model, problem.objective, problem.scorers, settings, batch_seed=seed)
+    return trained.scores["test"]["accuracy"]
+
+
+def test_scores_of_drawn_batches_are_within_the_spread_of_seeds_of_those_of_the_whole_graph(tmp_path: Path) -> None:
+    sizes = {"n_nodes": 4000, "n_edges": 40_000, "n_classes": 4, "n_features": 32, "p_within": 0.6, "seed": 0}
+    dataset = freeze_blocks(large_communities(**sizes), tmp_path / "graph", row=DATASETS.get("communities_20k"))
+    whole, drawn = ([_score(dataset, seed, neighbours) for seed in range(5)] for neighbours in ("", "10x10"))
+    assert min(whole) > 0.5, "the task is to be learnt"
+    assert abs(statistics.mean(drawn) - statistics.mean(whole)) < max(map(statistics.stdev, (whole, drawn)))
 
 
 # ----------------------------------------------------------------------------------------------------------- memory
