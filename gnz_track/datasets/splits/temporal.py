@@ -18,6 +18,8 @@ _FIELDS = {
     "link": ("edge_time", "edge_year", "time", "year"),
     "graph": ("time", "year", "graph_time", "graph_year"),
 }
+# Names that are of edges only where they cannot be of nodes.
+_OF_NODES = frozenset({"time", "year"})
 FEWEST_TIMES = 3
 
 
@@ -34,11 +36,14 @@ def times_of(dataset: FrozenDataset, unit: str, n: int) -> Tensor:
         How many there are.
     """
     names = _FIELDS[unit]
-    found = next((dataset.tensors[name] for name in names if _is_time(dataset.tensors.get(name), n)), None)
-    if found is None:
+    name = next((name for name in names if _is_time(dataset.tensors.get(name), n)), "")
+    if unit == "link" and name in _OF_NODES and dataset.n_nodes == dataset.n_edges:
+        reason = f"it has as many nodes as edges, and {name} may be of either; call it edge_{name} where it is of edges"
+        raise SplitImpossible(dataset.name, TEMPORAL, reason)
+    if not name:
         reason = f"it has no {' or '.join(names)} with a number for each of {n} {unit}s"
         raise SplitImpossible(dataset.name, TEMPORAL, reason)
-    times = found.reshape(n)
+    times = dataset.tensors[name].reshape(n)
     if times.is_floating_point() and not times.isfinite().all():
         raise SplitImpossible(dataset.name, TEMPORAL, f"{int((~times.isfinite()).sum())} {unit}s have no time")
     return times

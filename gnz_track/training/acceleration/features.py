@@ -144,7 +144,7 @@ class SparseFeatures(Tensor):
     n_writes: int
     _dense: Tensor | None
     _gathered: dict[tuple[int, str], tuple[Structure, SparseFeatures]]
-    _products: dict[int, _Product]
+    _products: dict[tuple[int, bool], _Product]
     _lender: SparseFeatures | None
     is_out_of_hand: bool
     is_dropped: bool
@@ -276,34 +276,35 @@ class SparseFeatures(Tensor):
         product is there. Weights are compared by value, since optimisers may change them without leaving a trace; but
         for models that are trusted, and trained by an optimiser that leaves one.
         """
-        product = self.lender.multiply_once(weight, bias)
+        # Weights of whoever is not trusted may be written by any name, and are compared.
+        product = self.lender.multiply_once(weight, bias, is_counted=self.is_trusted)
         if product is None:
             return None
         # Whoever is not trusted may write there, by whatever name.
         return product.detach() if self.is_trusted else product.clone()
 
-    def multiply_once(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    def multiply_once(self, weight: Tensor, bias: Tensor | None, *, is_counted: bool) -> Tensor | None:
         """Return what :meth:`multiply` copies."""
         if self._whole is not None:
             whole, rows = self._whole
-            product = whole.multiply_once(weight, bias)
+            product = whole.multiply_once(weight, bias, is_counted=is_counted)
             return None if product is None else product.index_select(0, rows)
-        key = weight.data_ptr()
+        key = weight.data_ptr(), is_counted
         known = self._products.get(key)
         if known is None or not known.holds_for(weight, bias):
-            values = self._multiply(weight, bias)
+            values = self._multiply(weight, bias, is_counted=is_counted)
             if values is None:
                 return None
             if len(self._products) >= MOST_PRODUCTS:
                 self._products.clear()
-            known = self._products[key] = _Product(weight, bias, values, is_counted=self.is_trusted)
+            known = self._products[key] = _Product(weight, bias, values, is_counted=is_counted)
         return known.values
 
-    def _multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    def _multiply(self, weight: Tensor, bias: Tensor | None, *, is_counted: bool) -> Tensor | None:
         if self._entries is None:
             self._entries = thin_compiled(self.pattern, self.values)
         is_served = self._entries is not None and serves(weight, bias)
-        if is_served and self.is_trusted:
+        if is_served and is_counted:
             turned = self._shared.turn(weight)
             return None if turned is None else multiply_compiled(self._entries, turned, bias)  # type: ignore[arg-type]
         if not _is_finite(weight):

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TransformerConv
 
+from gnz_track.training.acceleration.compiled import serves
 from gnz_track.training.acceleration.dropout import draw_mask
 from gnz_track.training.acceleration.guards import GUARDS, FastForward, is_ordinary, is_unwatched
 from gnz_track.training.acceleration.library import kernels
@@ -109,6 +110,9 @@ def receptive_field_of(
         return None
     layers, structure = chain(), structure_of(edge_index, n_nodes)
     if structure is None or not structure.is_trusted or not layers or not is_ordinary():
+        return None
+    # Of other types, masks would be drawn for the rows that are there.
+    if not serves(*model.parameters()):
         return None
     if not all(map(_may_leave_out, layers)) or not all(map(is_unwatched, model.modules())):
         return None

@@ -90,6 +90,13 @@ def test_what_has_no_times_is_refused(frozen_from: Freezer, times: torch.Tensor 
         split_nodes(frozen_from([graph]), policy="temporal", seed=0)
 
 
+@pytest.mark.parametrize("name", ["time", "year"])
+def test_times_of_as_many_nodes_as_edges_divide_no_links(frozen_from: Freezer, name: str) -> None:
+    graph = Data(x=torch.ones(20, 1), edge_index=RING, **{name: torch.arange(20)})
+    with pytest.raises(SplitImpossible, match=f"may be of either; call it edge_{name}"):
+        split_links(frozen_from([graph]), policy="temporal", seed=0)
+
+
 def test_tables_have_times_in_a_column() -> None:
     nodes = pd.DataFrame({"id": [1, 2, 3], "size": [1.0, 2.0, 3.0], "time": ["2026-01-03", "2026-01-01", "2026-01-02"]})
     edges = pd.DataFrame({"source": [1, 2, 2], "target": [2, 3, 1], "time": [30, 10, 20]})

@@ -321,3 +321,15 @@ def test_only_a_few_products_are_kept() -> None:
     for weight in weights:
         assert torch.allclose(features @ weight, x @ weight)
     assert len(features._products) <= MOST_PRODUCTS  # noqa: SLF001  (what is kept shows nowhere else)
+
+
+def test_products_of_copies_are_of_the_weight_as_it_is_whoever_trusts_the_features() -> None:
+    """Training trusts itself with its features, and lends copies to models of others, which write as they like."""
+    x = DENSE.clone()
+    own, linear = sparsify(x, is_trusted=True), nn.Linear(x.size(1), 8)
+    with torch.no_grad():
+        for features in (own.lend, lambda: functional.dropout(own.lend(), 0.0)):
+            functional.linear(features(), linear.weight, linear.bias)
+            linear.weight.data.mul_(0.5)
+            found = functional.linear(features(), linear.weight, linear.bias)
+            torch.testing.assert_close(found, functional.linear(x, linear.weight, linear.bias))

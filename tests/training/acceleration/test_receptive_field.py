@@ -137,11 +137,11 @@ def test_fields_are_made_once_and_go_with_their_edges() -> None:
 def test_gradients_of_gradients_are_those_of_all() -> None:
     found = []
     for is_left_out in (True, False):
-        model, asked = model_of(GAT, {"dropout": 0.0}).double(), objective(is_sparse=False)
+        model, asked = model_of(GAT, {"dropout": 0.0}), objective(is_sparse=False)
         data: Any = asked.data
-        data.x = data.x.double()
         field = receptive_field_of(model, data.edge_index, asked.rows, N_NODES)
         assert field is not None
+        model, data.x = model.double(), data.x.double()
         if is_left_out:
             data.layer_edges = field.edges
         out = model(data)[field.rows if is_left_out else asked.rows]
@@ -177,6 +177,7 @@ class OwnNet(nn.Module):
         lambda: model_of(MLP, {}),
         lambda: release(model_of(GAT, {})),
         lambda: hooked(model_of(GAT, {})),
+        lambda: model_of(GAT, {}).double(),
         lambda: accelerate(OwnNet()),
     ],
 )
