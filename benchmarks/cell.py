@@ -475,7 +475,7 @@ def _measure_row(home: str, mirror: str, job: dict[str, Any], repeats: int, spee
 
 
 def compare_scores(workers: dict[str, Worker], tasks: list[str], seeds: range) -> None:
-    """Print the final test scores of both sides per seed, with the perturbed peer beside those that amplify rounding."""
+    """Print the final test scores of both sides per seed, with the perturbed peer beside what amplifies rounding."""
     from gnz_track.datasets.catalogue import TASKS
 
     for task in tasks:

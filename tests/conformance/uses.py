@@ -485,7 +485,7 @@ def hold(rows: list[Row], **more: Any) -> None:
 
 
 # Parameters drawn anew by their `data`: models that are trusted do so before they see features, and not in between.
-UNSEEN = {("reset", "sparse and trusted")}
+UNSEEN = {(name, "sparse and trusted") for name in ("reset", "an infinite weight", "a weight that is not a number")}
 # What the kernels of attention leave out, because it is zero: infinity times that would not be a number.
 KNOWN = {("an infinite gradient", cls, torch.float32) for cls in ATTENTION} | {
     # And what changes places with a sum.

@@ -119,6 +119,7 @@ _FIELDS = frozenset(
             "pattern",
             "values",
             "is_trusted",
+            "is_counted",
             "is_dropped",
             "is_out_of_hand",
             "n_writes",
@@ -141,6 +142,8 @@ class SparseFeatures(Tensor):
     pattern: Pattern
     values: Tensor
     is_trusted: bool
+    # Whether every write into the weights that these are multiplied by is counted.
+    is_counted: bool
     n_writes: int
     _dense: Tensor | None
     _gathered: dict[tuple[int, str], tuple[Structure, SparseFeatures]]
@@ -159,8 +162,9 @@ class SparseFeatures(Tensor):
         super().__init__()
         self.pattern, self.values, self._gathered, self._products = pattern, values, {}, {}
         self._lender, self.is_out_of_hand, self.is_trusted, self.is_dropped = None, False, False, False
+        self.is_counted = False
         self._entries: Entries | None = None
-        self._apart: SparseFeatures | None = None
+        self._apart: dict[bool, SparseFeatures] = {}
         self._shared = _Shared(pattern)
         # Whose rows these are, and which, where the product of all is known from scoring.
         self._whole: tuple[SparseFeatures, Tensor] | None = None
@@ -221,7 +225,7 @@ class SparseFeatures(Tensor):
         """Return some rows ``[n]``, ascending, of features that are trusted and whole."""
         entries, pattern = self._shared.choose(rows)
         chosen = SparseFeatures(pattern, self.values.index_select(0, entries))
-        chosen.is_trusted = True
+        chosen.is_trusted, chosen.is_counted = True, self.is_counted
         if self.is_dropped:
             chosen._shared = self._shared.part(pattern)
         else:
@@ -230,14 +234,14 @@ class SparseFeatures(Tensor):
 
     def apart(self) -> SparseFeatures:
         """Return the same features, which stay as they are whatever is written into these."""
-        return self.lender.apart_once()
+        return self.lender.apart_once(is_counted=self.is_counted)
 
-    def apart_once(self) -> SparseFeatures:
+    def apart_once(self, *, is_counted: bool) -> SparseFeatures:
         """Return what :meth:`apart` does."""
-        if self._apart is None:
-            self._apart = SparseFeatures(self.pattern, self.values)
-            self._apart.is_trusted = True
-        return self._apart
+        if is_counted not in self._apart:
+            self._apart[is_counted] = SparseFeatures(self.pattern, self.values)
+            self._apart[is_counted].is_trusted, self._apart[is_counted].is_counted = True, is_counted
+        return self._apart[is_counted]
 
     def gather(self, structure: Structure, how: str = "mean") -> SparseFeatures:
         """Return the mean, or largest (``max``), of the features of each node's sources.
@@ -252,7 +256,7 @@ class SparseFeatures(Tensor):
         key = id(structure), how
         if key not in self._gathered:
             found = (self._find_largest if how == "max" else self._average)(structure)
-            found.is_trusted = self.is_trusted
+            found.is_trusted = found.is_counted = self.is_trusted
             self._gathered[key] = (structure, found)
         return self._gathered[key][1]
 
@@ -276,15 +280,23 @@ class SparseFeatures(Tensor):
         product is there. Weights are compared by value, since optimisers may change them without leaving a trace; but
         for models that are trusted, and trained by an optimiser that leaves one.
         """
-        # Weights of whoever is not trusted may be written by any name, and are compared.
-        product = self.lender.multiply_once(weight, bias, is_counted=self.is_trusted)
+        # Weights of others may be written by any name, and are compared.
+        product = self.lender.multiply_once(weight, bias, is_counted=self.is_counted)
         if product is None:
             return None
         # Whoever is not trusted may write there, by whatever name.
         return product.detach() if self.is_trusted else product.clone()
 
     def multiply_once(self, weight: Tensor, bias: Tensor | None, *, is_counted: bool) -> Tensor | None:
-        """Return what :meth:`multiply` copies."""
+        """Return what :meth:`multiply` copies.
+
+        Parameters
+        ----------
+        weight, bias
+            What is multiplied by, and added.
+        is_counted
+            Whether every write into these is counted.
+        """
         if self._whole is not None:
             whole, rows = self._whole
             product = whole.multiply_once(weight, bias, is_counted=is_counted)
@@ -516,7 +528,8 @@ def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: 
         return x
     pattern, keep = x.pattern, 1.0 - p
     dropped = SparseFeatures(pattern, drop_entries(x.values, pattern.positions, x.numel(), keep))
-    dropped.is_trusted, dropped._shared = x.is_trusted, x.lender._shared  # noqa: SLF001
+    dropped.is_trusted, dropped.is_counted = x.is_trusted, x.is_counted
+    dropped._shared = x.lender._shared  # noqa: SLF001
     dropped.is_dropped = True
     return dropped
 
@@ -593,5 +606,5 @@ def sparsify(x: Tensor, *, is_trusted: bool = False) -> Tensor:
     if rows.numel() > LARGEST_DENSITY * x.numel() or rows.numel() == 0:
         return x
     features = SparseFeatures(Pattern.from_sorted(rows, columns, *x.shape), x[rows, columns], x.detach())
-    features.is_trusted = is_trusted
+    features.is_trusted = features.is_counted = is_trusted
     return features
