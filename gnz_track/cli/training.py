@@ -161,9 +161,10 @@ def find_task(name: str, *, reading: Mapping[str, Any] | None = None, types: Seq
     """
     from gnz_track.datasets.catalogue import TASKS
 
-    if reading and (name in TASKS or not os.path.exists(name)):  # noqa: PTH110  (of what is no path, a Path raises)
+    is_file = names_file(name)
+    if reading and not is_file and (name in TASKS or ":" in name):
         refuse_reading(reading)
-    if names_file(name):
+    if is_file:
         from gnz_track.datasets.own.files import task_of_file
 
         return task_of_file(name, asked=map(TaskType, types), **(reading or {}))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.errors import BadValue, SplitImpossible, UnknownName
 from gnz_track.runs.owners import is_ours
 from gnz_track.runs.settings import OWN_SEEDS, SETTINGS, apply_settings, own_names
 from gnz_track.training.compiler import OF_TORCH
@@ -156,15 +156,21 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
     """
     override = find_override(protocol, task)
     found: dict[str, Value] = {}
+    own: set[str] = set()
     for general, by_model in ((protocol.options, protocol.by_model), (override.options, override.by_model)):
         found |= general
-        found |= _of_model(by_model, model)
+        found |= (given := _of_model(by_model, model))
+        own |= given.keys()
     if not found and is_ours(model):
         # Classes of others are looked at in any case: one that cannot be had is told before any training.
         return found
     from gnz_track.models.building import options_of
 
-    allowed = {*SETTINGS, *options_of(model).names}
+    options = options_of(model)
+    allowed = {*SETTINGS, *options.names}
+    for name in () if options.takes_any else sorted(own - allowed):
+        # What is for all models reaches those that have it; what is for this one is a slip.
+        raise UnknownName(f"setting that protocol {protocol.name!r} gives to {model.name}", name, allowed)
     return {name: value for name, value in found.items() if name in allowed}
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gnz_track.datasets.catalogue import TASKS
 from gnz_track.errors import BadValue, UnknownName
+from gnz_track.models.catalogue import MODELS
 from gnz_track.runs.protocol_files import find_protocol, is_file_of_protocol, read_protocol
+from gnz_track.runs.protocol_resolution import given_to
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Override, Protocol, Selection, TaskType
 
@@ -131,3 +134,11 @@ def test_a_file_that_is_not_there_and_a_name_of_one_are_told(tmp_path: Path) -> 
         find_protocol("graphnets")
     assert (is_file_of_protocol("a.yml"), is_file_of_protocol("best-val")) == (True, False)
     assert find_protocol("best-val") is PROTOCOLS.get("best-val")
+
+
+def test_settings_that_a_model_does_not_have_are_slips(read: Read) -> None:
+    protocol, task = read("{options: {heads: 2}, by_model: {GCN: {dropuot: 0.5}}}"), TASKS.get("cora")
+    with pytest.raises(UnknownName, match=r"gives to GCN 'dropuot'; did you mean 'dropout'"):
+        given_to(MODELS.get("GCN"), protocol, task)
+    # What is for all models is for those that have it.
+    assert given_to(MODELS.get("MLP"), protocol, task) == {}
